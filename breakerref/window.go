@@ -1,0 +1,138 @@
+package breakerref
+
+import (
+	"slices"
+	"time"
+)
+
+// outcome is how a permitted call ended.
+type outcome struct{ failed, slow bool }
+
+// counts sums up outcomes.
+type counts struct{ calls, failed, slow, slowFailed int }
+
+func (c *counts) add(o outcome) {
+	c.calls++
+	if o.failed {
+		c.failed++
+	}
+	if o.slow {
+		c.slow++
+	}
+	if o.failed && o.slow {
+		c.slowFailed++
+	}
+}
+
+func (c *counts) remove(d counts) {
+	c.calls -= d.calls
+	c.failed -= d.failed
+	c.slow -= d.slow
+	c.slowFailed -= d.slowFailed
+}
+
+// window remembers the latest outcomes. Reading may forget some, too: a time
+// window slides whenever it is touched.
+type window interface {
+	record(now time.Time, o outcome) counts
+	read(now time.Time) counts
+	clone() window
+}
+
+// callWindow holds the last size outcomes. It grows as outcomes come, so that a
+// huge window costs nothing before it is filled.
+type callWindow struct {
+	size   int
+	ring   []outcome // the oldest is at next once the ring is full
+	next   int
+	totals counts
+}
+
+func (w *callWindow) record(_ time.Time, o outcome) counts {
+	w.totals.add(o)
+	if len(w.ring) < w.size {
+		w.ring = append(w.ring, o)
+		return w.totals
+	}
+	var oldest counts
+	oldest.add(w.ring[w.next])
+	w.totals.remove(oldest)
+	w.ring[w.next] = o
+	w.next = (w.next + 1) % w.size
+	return w.totals
+}
+
+func (w *callWindow) read(time.Time) counts { return w.totals }
+
+func (w *callWindow) clone() window {
+	c := *w
+	c.ring = slices.Clone(w.ring)
+	return &c
+}
+
+// timeWindow holds the outcomes of size buckets, one a second, on the seconds of
+// the wall clock. The library keeps a ring of buckets; here turn counts how often
+// that ring has advanced, and only buckets with outcomes are kept, each with the
+// turn it belongs to.
+type timeWindow struct {
+	size    int
+	head    int64 // the second of the current bucket
+	turn    int64
+	buckets []bucket // oldest first
+	totals  counts
+}
+
+type bucket struct {
+	turn int64
+	counts
+}
+
+func newTimeWindow(size int, now time.Time) *timeWindow {
+	return &timeWindow{size: size, head: now.Unix()}
+}
+
+func (w *timeWindow) record(now time.Time, o outcome) counts {
+	w.slide(now)
+	last := len(w.buckets) - 1
+	if last < 0 || w.buckets[last].turn != w.turn {
+		w.buckets = append(w.buckets, bucket{turn: w.turn})
+		last++
+	}
+	w.buckets[last].add(o)
+	w.totals.add(o)
+	return w.totals
+}
+
+func (w *timeWindow) read(now time.Time) counts {
+	w.slide(now)
+	return w.totals
+}
+
+// slide advances to the second of now. If the clock has stepped back, it advances
+// by one bucket all the same and into the second after the current one: so does
+// the library, and so its window runs ahead of such a clock.
+func (w *timeWindow) slide(now time.Time) {
+	ahead := now.Unix() - w.head
+	switch {
+	case ahead == 0:
+		return
+	case ahead > 0:
+		w.turn += min(ahead, int64(w.size))
+		w.head += ahead
+	default:
+		w.turn++
+		w.head++
+	}
+	gone := 0
+	for gone < len(w.buckets) && w.buckets[gone].turn <= w.turn-int64(w.size) {
+		w.totals.remove(w.buckets[gone].counts)
+		gone++
+	}
+	w.buckets = w.buckets[gone:]
+}
+
+func (w *timeWindow) clone() window {
+	c := *w
+	c.buckets = slices.Clone(w.buckets)
+	return &c
+}

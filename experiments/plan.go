@@ -1,0 +1,124 @@
+package experiments
+
+import (
+	"time"
+
+	"github.com/faultline-go/faultline/assert"
+	"github.com/faultline-go/faultline/breakerref"
+	"github.com/faultline-go/faultline/injector/fault"
+	"github.com/faultline-go/faultline/target/match"
+)
+
+// Plan is a compiled experiment: everything a run does and is judged by, as
+// data. It can be printed, compared and shipped.
+type Plan struct {
+	Name        string           `json:"name" yaml:"name"`
+	Description string           `json:"description,omitempty" yaml:"description,omitempty"`
+	Tags        []string         `json:"tags,omitempty" yaml:"tags,omitempty"`
+	File        string           `json:"file,omitempty" yaml:"file,omitempty"`
+	Seed        uint64           `json:"seed" yaml:"seed"`
+	SUT         SUT              `json:"sut" yaml:"sut"`
+	Injectors   []Injector       `json:"injectors" yaml:"injectors"`
+	Correlate   Correlate        `json:"correlate" yaml:"correlate"`
+	Targets     []match.Target   `json:"targets" yaml:"targets"`
+	Classes     match.Classes    `json:"classes" yaml:"classes"`
+	Timeout     time.Duration    `json:"timeout" yaml:"timeout"`
+	MaxInFlight int              `json:"max_in_flight" yaml:"max_in_flight"`
+	Breakers    []assert.Breaker `json:"breakers" yaml:"breakers"`
+	Phases      []Phase          `json:"phases" yaml:"phases"`
+	Integrity   assert.Integrity `json:"integrity" yaml:"integrity"`
+	Assertions  []PlanAssertion  `json:"assertions" yaml:"assertions"`
+}
+
+// PlanAssertion is an assertion in the form in which a plan is printed.
+type PlanAssertion struct {
+	ID    string      `json:"id" yaml:"id"`
+	Kind  string      `json:"kind" yaml:"kind"`
+	Phase string      `json:"phase,omitempty" yaml:"phase,omitempty"`
+	Line  int         `json:"line,omitempty" yaml:"line,omitempty"`
+	Rule  assert.Rule `json:"rule" yaml:"rule"`
+}
+
+// SUT is the system under test: faultline's reference service, a command to
+// launch, or something that runs already.
+type SUT struct {
+	BaseURL        string     `json:"base_url,omitempty" yaml:"base_url,omitempty"`
+	Launch         *Launch    `json:"launch,omitempty" yaml:"launch,omitempty"`
+	Ready          *Ready     `json:"ready,omitempty" yaml:"ready,omitempty"`
+	Reference      *Reference `json:"reference,omitempty" yaml:"reference,omitempty"`
+	InstanceHeader string     `json:"instance_header,omitempty" yaml:"instance_header,omitempty"`
+}
+
+// Launch is a command that starts the SUT. Values of Env (and the command's
+// words) may contain {{injectors.NAME.url}}, {{injectors.NAME.addr}} and
+// {{sut.port}}.
+type Launch struct {
+	Command []string          `json:"command" yaml:"command"`
+	Dir     string            `json:"dir,omitempty" yaml:"dir,omitempty"` // relative to the experiment's file
+	Env     map[string]string `json:"env,omitempty" yaml:"env,omitempty"`
+	Stop    time.Duration     `json:"stop" yaml:"stop"` // patience after SIGTERM before SIGKILL
+}
+
+// Ready says when a launched SUT can take load.
+type Ready struct {
+	Get     string        `json:"get" yaml:"get"`
+	Expect  int           `json:"expect" yaml:"expect"`
+	Timeout time.Duration `json:"timeout" yaml:"timeout"`
+}
+
+// Reference is faultline's own service with the reference breaker, run inside
+// this process between the load and one injector.
+type Reference struct {
+	Injector string            `json:"injector" yaml:"injector"`
+	Breaker  breakerref.Config `json:"breaker" yaml:"breaker"`
+	Failure  match.Failure     `json:"failure" yaml:"failure"`
+	Timeout  time.Duration     `json:"timeout" yaml:"timeout"`                       // of its client towards the dependency
+	Fallback *fault.Respond    `json:"fallback,omitempty" yaml:"fallback,omitempty"` // nil: 503 when rejected, 502 when the dependency failed
+}
+
+// Injector is one dependency that faultline plays.
+type Injector struct {
+	Name     string       `json:"name" yaml:"name"`
+	Listen   string       `json:"listen" yaml:"listen"` // host:port; port 0 is chosen by the system
+	Upstream string       `json:"upstream,omitempty" yaml:"upstream,omitempty"`
+	Stub     *Stub        `json:"stub,omitempty" yaml:"stub,omitempty"`
+	Script   fault.Script `json:"script" yaml:"script"`
+}
+
+// Stub is what a healthy dependency answers.
+type Stub struct {
+	fault.Respond `yaml:",inline"`
+	Latency       time.Duration `json:"latency,omitempty" yaml:"latency,omitempty"`
+}
+
+// Correlate says how attempts are joined with calls.
+type Correlate struct {
+	Order   []string `json:"order" yaml:"order"` // traceparent, header:NAME, single_flight; the first that works is used
+	MinJoin float64  `json:"min_join" yaml:"min_join"`
+}
+
+// Phase is one step of an experiment: its load and its faults.
+type Phase struct {
+	Name     string                  `json:"name" yaml:"name"`
+	Measure  bool                    `json:"measure" yaml:"measure"`
+	Duration time.Duration           `json:"duration,omitempty" yaml:"duration,omitempty"` // rate mode
+	Rate     Rate                    `json:"rate,omitempty" yaml:"rate,omitempty"`
+	Calls    *Calls                  `json:"calls,omitempty" yaml:"calls,omitempty"`     // calls mode
+	Targets  []string                `json:"targets,omitempty" yaml:"targets,omitempty"` // names; empty: all
+	Faults   map[string][]fault.Rule `json:"faults,omitempty" yaml:"faults,omitempty"`   // by injector
+}
+
+// Rate is Num requests per Per.
+type Rate struct {
+	Num int           `json:"num,omitempty" yaml:"num,omitempty"`
+	Per time.Duration `json:"per,omitempty" yaml:"per,omitempty"`
+}
+
+// Calls is a number of calls in a closed loop.
+type Calls struct {
+	N           int           `json:"n" yaml:"n"`
+	Concurrency int           `json:"concurrency" yaml:"concurrency"`
+	Gap         time.Duration `json:"gap,omitempty" yaml:"gap,omitempty"`
+	Until       string        `json:"until,omitempty" yaml:"until,omitempty"`     // open, closed; a breaker's state that ends the phase
+	Breaker     string        `json:"breaker,omitempty" yaml:"breaker,omitempty"` // whose state
+}

@@ -1,0 +1,102 @@
+package fault
+
+import "time"
+
+// Script is the faults of one injector, phase by phase.
+type Script struct {
+	Phases map[string][]Rule `json:"phases" yaml:"phases"` // by the phase's name; none: a healthy dependency
+}
+
+// Rule is one fault: whom it hits and what happens to them. Rules are tried in
+// order; the first one that matches a request and selects it decides alone. A
+// rule counts the requests that match it and that no earlier rule took.
+type Rule struct {
+	ID      string  `json:"id" yaml:"id"` // phase/number, as the trace names it
+	Match   Match   `json:"match" yaml:"match"`
+	Select  Select  `json:"select" yaml:"select"`
+	Hold    *Hold   `json:"hold,omitempty" yaml:"hold,omitempty"`
+	Latency Latency `json:"latency" yaml:"latency"` // added before the action
+	Action  Action  `json:"action" yaml:"action"`
+	Respond Respond `json:"respond" yaml:"respond"` // for ActionRespond
+	// Stealth sends a connection fault before the first byte. Clients that
+	// resend a request whose reused connection died (Go's does) then hide it.
+	Stealth bool `json:"stealth,omitempty" yaml:"stealth,omitempty"`
+}
+
+// Match selects requests; empty parts match everything.
+type Match struct {
+	Method string            `json:"method,omitempty" yaml:"method,omitempty"`
+	Path   string            `json:"path,omitempty" yaml:"path,omitempty"` // exact, or a prefix when it ends in *
+	Header map[string]string `json:"header,omitempty" yaml:"header,omitempty"`
+}
+
+// SelectKind says how a rule picks among the requests that match it.
+type SelectKind string
+
+// How a rule picks.
+const (
+	SelectAll    SelectKind = "all"
+	SelectRatio  SelectKind = "ratio"  // Num of Den, evenly spaced by error diffusion: |hit - n*ratio| < 1 at every n
+	SelectFirst  SelectKind = "first"  // the first First
+	SelectScript SelectKind = "script" // Pattern, one letter a request: X is hit, . is not; after its end nothing is hit
+)
+
+// Select picks requests by their index among those that the rule saw.
+type Select struct {
+	Kind    SelectKind `json:"kind" yaml:"kind"`
+	Num     uint64     `json:"num,omitempty" yaml:"num,omitempty"`
+	Den     uint64     `json:"den,omitempty" yaml:"den,omitempty"`
+	First   uint64     `json:"first,omitempty" yaml:"first,omitempty"`
+	Pattern string     `json:"pattern,omitempty" yaml:"pattern,omitempty"`
+}
+
+// Action is what happens to a request that a rule hit.
+type Action string
+
+// The actions.
+const (
+	ActionPass    Action = "pass"    // answered as a healthy dependency would (after latency and hold)
+	ActionRespond Action = "respond" // Respond is sent, the upstream is not asked
+	ActionReset   Action = "reset"   // RST on the wire
+	ActionClose   Action = "close"   // FIN without a complete answer
+	ActionHang    Action = "hang"    // nothing, until the caller leaves or the phase ends
+)
+
+// Respond is a canned answer.
+type Respond struct {
+	Status  int               `json:"status,omitempty" yaml:"status,omitempty"`
+	Headers map[string]string `json:"headers,omitempty" yaml:"headers,omitempty"`
+	Body    string            `json:"body,omitempty" yaml:"body,omitempty"`
+}
+
+// Latency is uniform in [Min, Max]; equal ends make it fixed.
+type Latency struct {
+	Min time.Duration `json:"min,omitempty" yaml:"min,omitempty"`
+	Max time.Duration `json:"max,omitempty" yaml:"max,omitempty"`
+}
+
+// Hold parks arrivals until the SUT has rejected Rejected calls that were sent
+// after the Probes-th parked arrival, or until Max has passed since the
+// request's own arrival. Parking beyond the Probes-th arrival is what tells a
+// breaker that admits ten from one that admits three. With OneByOne, parked
+// requests are let go one at a time, each after Rejected further rejections.
+type Hold struct {
+	Probes   int           `json:"probes" yaml:"probes"`
+	Rejected int           `json:"rejected" yaml:"rejected"`
+	Max      time.Duration `json:"max" yaml:"max"`
+	OneByOne bool          `json:"one_by_one,omitempty" yaml:"one_by_one,omitempty"`
+}
+
+// Request is what a rule may look at.
+type Request struct {
+	Method string
+	Path   string
+	Header func(key string) string
+}
+
+// Verdict is what a script decided for one request. The zero value lets it pass.
+type Verdict struct {
+	Rule    *Rule         // nil: no rule hit it
+	Index   uint64        // among the requests that the rule saw
+	Latency time.Duration // drawn from Rule.Latency by (seed, rule, index)
+}

@@ -1,0 +1,70 @@
+package match
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Failure says which outcomes at the dependency a breaker is said to count as
+// failures. The zero value counts nothing; see [DefaultFailure].
+type Failure struct {
+	Classes  []int         `json:"classes,omitempty" yaml:"classes,omitempty"` // 5 means 500 to 599
+	Statuses []int         `json:"statuses,omitempty" yaml:"statuses,omitempty"`
+	Reset    bool          `json:"reset" yaml:"reset"`                             // RST
+	EOF      bool          `json:"eof" yaml:"eof"`                                 // closed without a complete answer
+	Abandon  bool          `json:"abandon" yaml:"abandon"`                         // the caller gave up: its own timeout
+	Slow     time.Duration `json:"slow_over,omitempty" yaml:"slow_over,omitempty"` // 0: no limit
+}
+
+// DefaultFailure is what an HTTP client that throws on 5xx makes a breaker
+// count: 5xx, reset, eof and its own timeout.
+func DefaultFailure() Failure {
+	return Failure{Classes: []int{5}, Reset: true, EOF: true, Abandon: true}
+}
+
+// ParseFailure reads the words of `failure:`: 5xx, 4xx, a status such as 429,
+// reset, eof, timeout, slow>2s.
+func ParseFailure(words []string) (Failure, error) {
+	var f Failure
+	for _, w := range words {
+		if err := f.add(strings.ReplaceAll(w, " ", "")); err != nil {
+			return Failure{}, err
+		}
+	}
+	return f, nil
+}
+
+// add puts one word into the failure.
+func (f *Failure) add(w string) error {
+	switch {
+	case w == "reset":
+		f.Reset = true
+	case w == "eof":
+		f.EOF = true
+	case w == "timeout":
+		f.Abandon = true
+	case len(w) == 3 && strings.HasSuffix(w, "xx") && w[0] >= '1' && w[0] <= '5':
+		f.Classes = append(f.Classes, int(w[0]-'0'))
+	case strings.HasPrefix(w, "slow>"):
+		d, err := time.ParseDuration(strings.TrimPrefix(w, "slow>"))
+		if err != nil || d <= 0 {
+			return fmt.Errorf("%q: after slow> comes a duration such as 2s", w)
+		}
+		f.Slow = d
+	default:
+		n, err := strconv.Atoi(w)
+		if err != nil || n < 100 || n > 599 {
+			return fmt.Errorf("%q is not a kind of failure; known are 5xx, a status such as 429, reset, eof, timeout, slow>2s", w)
+		}
+		f.Statuses = append(f.Statuses, n)
+	}
+	return nil
+}
+
+// Status reports whether an answer with this status is a failure.
+func (f Failure) Status(code int) bool {
+	return slices.Contains(f.Statuses, code) || slices.Contains(f.Classes, code/100)
+}

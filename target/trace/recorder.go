@@ -1,0 +1,164 @@
+package trace
+
+import (
+	"cmp"
+	"slices"
+	"sync"
+	"time"
+)
+
+// Recorder collects a trace from many goroutines. It never drops a record; its
+// lock is held only for an append, so it may be used inside a synctest bubble.
+type Recorder struct {
+	epoch time.Time
+
+	mu           sync.Mutex
+	singleFlight bool
+	inFlight     map[string]struct{}
+	arrivals     map[arrivalKey]int
+	seq          map[string]int
+	calls        []Call
+	attempts     []Attempt
+	marks        []Mark
+	phases       []Phase
+	onCall       func(Call)
+	onArrival    func(Attempt)
+}
+
+type arrivalKey struct{ injector, id string }
+
+// NewRecorder returns a recorder whose instants count from epoch.
+func NewRecorder(epoch time.Time) *Recorder {
+	return &Recorder{
+		epoch:    epoch,
+		inFlight: map[string]struct{}{},
+		arrivals: map[arrivalKey]int{},
+		seq:      map[string]int{},
+	}
+}
+
+// Epoch returns the instant that offset 0 stands for.
+func (r *Recorder) Epoch() time.Time { return r.epoch }
+
+// Since converts a reading of the clock to an offset of this trace.
+func (r *Recorder) Since(t time.Time) time.Duration { return t.Sub(r.epoch) }
+
+// OnCall sets what is told of every ended call, after it was recorded and
+// outside the recorder's lock. It is set before the run starts.
+func (r *Recorder) OnCall(f func(Call)) { r.onCall = f }
+
+// OnArrival sets what is told of every arrival, after it was recorded and
+// outside the recorder's lock. It is set before the run starts.
+func (r *Recorder) OnArrival(f func(Attempt)) { r.onArrival = f }
+
+// SingleFlight turns on joining by containment: an attempt without an id that
+// arrives while exactly one call is in flight belongs to that call.
+func (r *Recorder) SingleFlight(on bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.singleFlight = on
+}
+
+// Sent tells that the call with this id is on its way.
+func (r *Recorder) Sent(id string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.inFlight[id] = struct{}{}
+}
+
+// Ended records a finished call.
+func (r *Recorder) Ended(c Call) {
+	r.mu.Lock()
+	delete(r.inFlight, c.ID)
+	r.calls = append(r.calls, c)
+	r.mu.Unlock()
+	if r.onCall != nil {
+		r.onCall(c)
+	}
+}
+
+// Arrived records an attempt at its arrival, gives it its number and returns
+// the handle that [Recorder.Departed] takes.
+func (r *Recorder) Arrived(a Attempt) (handle int) {
+	r.mu.Lock()
+	r.seq[a.Injector]++
+	a.Seq = r.seq[a.Injector]
+	a.Dep, a.Abandon = None, None
+	if a.ID == "" && r.singleFlight && len(r.inFlight) == 1 {
+		for id := range r.inFlight {
+			a.ID, a.By = id, BySingleFlight
+		}
+	}
+	if a.ID != "" {
+		r.arrivals[arrivalKey{a.Injector, a.ID}]++
+	}
+	r.attempts = append(r.attempts, a)
+	handle = len(r.attempts) - 1
+	r.mu.Unlock()
+	if r.onArrival != nil {
+		r.onArrival(a)
+	}
+	return handle
+}
+
+// BySingleFlight is the By of an attempt that was joined by containment.
+const BySingleFlight = "single_flight"
+
+// Departed completes the attempt behind handle.
+func (r *Recorder) Departed(handle int, complete func(*Attempt)) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	complete(&r.attempts[handle])
+}
+
+// Arrivals returns how many attempts of call id have reached the injector.
+func (r *Recorder) Arrivals(injector, id string) int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.arrivals[arrivalKey{injector, id}]
+}
+
+// Mark records an event.
+func (r *Recorder) Mark(m Mark) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.marks = append(r.marks, m)
+}
+
+// Phase records what became of a phase.
+func (r *Recorder) Phase(p Phase) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.phases = append(r.phases, p)
+}
+
+// Snapshot returns what has been recorded up to now as a sorted trace. Calls
+// still in flight are not in it; attempts not ended have Dep None.
+func (r *Recorder) Snapshot(h Header) *Trace {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	h.Format, h.Version, h.Epoch = Format, Version, r.epoch
+	t := &Trace{
+		Header:   h,
+		Phases:   slices.Clone(r.phases),
+		Calls:    slices.Clone(r.calls),
+		Attempts: slices.Clone(r.attempts),
+		Marks:    slices.Clone(r.marks),
+	}
+	t.sort()
+	return t
+}
+
+// sort orders each kind of record by time and then by what identifies it.
+func (t *Trace) sort() {
+	slices.SortStableFunc(t.Phases, func(a, b Phase) int { return cmp.Compare(a.From, b.From) })
+	slices.SortFunc(t.Calls, func(a, b Call) int {
+		return cmp.Or(cmp.Compare(a.Send, b.Send), cmp.Compare(a.ID, b.ID))
+	})
+	slices.SortFunc(t.Attempts, func(a, b Attempt) int {
+		return cmp.Or(cmp.Compare(a.Arr, b.Arr), cmp.Compare(a.Injector, b.Injector), cmp.Compare(a.Seq, b.Seq))
+	})
+	slices.SortStableFunc(t.Marks, func(a, b Mark) int {
+		return cmp.Or(cmp.Compare(a.At, b.At), cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Subject, b.Subject))
+	})
+}

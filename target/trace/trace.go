@@ -1,0 +1,148 @@
+package trace
+
+import (
+	"encoding/json"
+	"time"
+)
+
+// None is the instant of something that did not happen: a call without a first
+// byte, an attempt that nobody abandoned.
+const None time.Duration = -1
+
+// ErrKind says why a call has no complete answer; empty means it has one.
+type ErrKind string
+
+// The kinds of failure that a client of the SUT can see.
+const (
+	ErrNone     ErrKind = ""
+	ErrRefused  ErrKind = "refused"  // nobody listens
+	ErrReset    ErrKind = "reset"    // RST from the SUT
+	ErrEOF      ErrKind = "eof"      // connection closed before the answer was complete
+	ErrTimeout  ErrKind = "timeout"  // the client gave up
+	ErrCanceled ErrKind = "canceled" // faultline stopped the load
+	ErrOther    ErrKind = "other"    // anything else; Detail has the text
+)
+
+// Call is one client request as its sender saw it (a front span).
+type Call struct {
+	ID       string        `json:"id"` // phase/seq
+	Phase    string        `json:"phase"`
+	Target   string        `json:"target"`
+	Sched    time.Duration `json:"t_sched"` // when it was due; equals Send in calls mode
+	Send     time.Duration `json:"t_send"`
+	First    time.Duration `json:"t_first"` // first byte of the answer, or None
+	End      time.Duration `json:"t_end"`   // end of the body, or of the failure
+	Status   int           `json:"status"`  // 0 when there was no answer
+	Err      ErrKind       `json:"error,omitempty"`
+	Detail   string        `json:"detail,omitempty"`
+	Class    string        `json:"class"`
+	Instance string        `json:"instance,omitempty"`
+}
+
+// Answered reports whether the SUT answered completely.
+func (c Call) Answered() bool { return c.Status != 0 && c.Err == ErrNone }
+
+// Outcome says how an attempt ended at the dependency.
+type Outcome string
+
+// How the dependency ended an attempt.
+const (
+	OutcomeOpen     Outcome = ""         // not ended when the trace was taken
+	OutcomeAnswered Outcome = "answered" // a complete HTTP answer; Status has the code
+	OutcomeReset    Outcome = "reset"    // RST
+	OutcomeFIN      Outcome = "eof"      // closed without a complete answer
+	OutcomeHang     Outcome = "hang"     // never answered; ended by the caller or by the end of the fault
+	OutcomeUpstream Outcome = "upstream" // the real dependency behind the injector could not be reached; 502 was sent
+)
+
+// Attempt is one request that reached the dependency (a back span).
+type Attempt struct {
+	Seq      int           `json:"seq"` // arrival number at this injector, from 1
+	Injector string        `json:"injector"`
+	ID       string        `json:"id,omitempty"` // the call it belongs to, or empty
+	By       string        `json:"by,omitempty"` // what it was identified by: traceparent, header:x-request-id, single_flight
+	Phase    string        `json:"phase,omitempty"`
+	Peer     string        `json:"peer,omitempty"`
+	Method   string        `json:"method"`
+	Path     string        `json:"path"`
+	Arr      time.Duration `json:"t_arr"`
+	Dep      time.Duration `json:"t_dep"`     // end of the answer, or None
+	Abandon  time.Duration `json:"t_abandon"` // when the caller closed before the answer, or None
+	Outcome  Outcome       `json:"outcome"`
+	Status   int           `json:"status"`
+	Rule     string        `json:"rule,omitempty"` // the fault rule that hit it
+}
+
+// Done is the outcome time o(d): when the caller abandoned the attempt, else
+// when it was answered, else None.
+func (a Attempt) Done() time.Duration {
+	if a.Abandon != None {
+		return a.Abandon
+	}
+	return a.Dep
+}
+
+// MarkKind names an event that is neither a call nor an attempt.
+type MarkKind string
+
+// The marks of a run.
+const (
+	MarkPhaseStart MarkKind = "phase_start"
+	MarkPhaseEnd   MarkKind = "phase_end"
+	MarkFaultOn    MarkKind = "fault_on"  // Subject is the injector
+	MarkFaultOff   MarkKind = "fault_off" // Subject is the injector
+	MarkLaunch     MarkKind = "launch"    // the SUT was started by faultline, fresh
+	MarkReady      MarkKind = "ready"
+	MarkRung       MarkKind = "rung" // Text is the chosen correlation rung
+	MarkExit       MarkKind = "sut_exit"
+	MarkStall      MarkKind = "stall" // this process did not run for Dur, ending at At
+	MarkNote       MarkKind = "note"
+)
+
+// Mark is one event of a run.
+type Mark struct {
+	At      time.Duration `json:"t"`
+	Kind    MarkKind      `json:"kind"`
+	Subject string        `json:"subject,omitempty"`
+	Text    string        `json:"text,omitempty"`
+	Dur     time.Duration `json:"dur,omitempty"`
+}
+
+// Phase says what the load of one phase was meant to be and what it was.
+type Phase struct {
+	Name      string        `json:"name"`
+	From      time.Duration `json:"from"`
+	To        time.Duration `json:"to"` // end of the phase, not of its stragglers
+	Measure   bool          `json:"measure"`
+	OpenLoop  bool          `json:"open_loop"` // a rate was asked for
+	Planned   int           `json:"planned"`   // slots that were due, or calls that were asked for
+	Sent      int           `json:"sent"`
+	Dropped   int           `json:"dropped"`   // slots missed because this process was late
+	Saturated int           `json:"saturated"` // slots missed because the SUT held all allowed calls
+}
+
+// Header says where a trace comes from.
+type Header struct {
+	Format     string          `json:"format"` // always "faultline-trace"
+	Version    int             `json:"version"`
+	Experiment string          `json:"experiment"`
+	Tool       string          `json:"tool"` // faultline's version
+	Seed       uint64          `json:"seed"`
+	Epoch      time.Time       `json:"epoch"` // wall clock at offset 0
+	Plan       json.RawMessage `json:"plan,omitempty"`
+}
+
+// Format and Version identify the JSONL encoding that this package writes.
+const (
+	Format  = "faultline-trace"
+	Version = 1
+)
+
+// Trace is what was seen in one run, sorted by time.
+type Trace struct {
+	Header   Header
+	Phases   []Phase
+	Calls    []Call
+	Attempts []Attempt
+	Marks    []Mark
+}
