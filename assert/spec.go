@@ -74,7 +74,7 @@ type Rule interface {
 	judge(e *evidence, a Assertion) Verdict
 }
 
-// Opens: the breaker opened. AtCall and WithinCalls count outcomes at the
+// Opens says that the breaker opened. AtCall and WithinCalls count outcomes at the
 // dependency, in the order of their end, from the phase's start or the last
 // close; Within and NotBefore count from the first faulted outcome. A zero
 // value leaves that part out.
@@ -86,16 +86,16 @@ type Opens struct {
 	NotBefore   time.Duration
 }
 
-// StaysClosed: the breaker did not open in the phase.
+// StaysClosed says that the breaker did not open in the phase.
 type StaysClosed struct{ Breaker string }
 
-// Leak: at most Max admissions lie wholly inside an open interval.
+// Leak says that at most Max admissions lie wholly inside open intervals.
 type Leak struct {
 	Breaker string
 	Max     int
 }
 
-// OpenDuration: each open interval lasts Equals, or the k-th lasts Sequence[k].
+// OpenDuration says that each open interval lasts Equals, or the k-th Sequence[k].
 type OpenDuration struct {
 	Breaker   string
 	Equals    time.Duration
@@ -103,17 +103,17 @@ type OpenDuration struct {
 	Tolerance float64 // share of the expected duration, 0..1
 }
 
-// HalfOpenProbes: a half-open visit admits exactly, or at most, so many calls.
+// HalfOpenProbes says that a half-open visit admits exactly, or at most, so many calls.
 type HalfOpenProbes struct {
 	Breaker string
 	Exactly int // 0: not asked
 	Max     int // 0: not asked
 }
 
-// ReopensOnFailedProbe: a half-open visit whose probes failed ends open again.
+// ReopensOnFailedProbe says that a half-open visit whose probes failed ends open again.
 type ReopensOnFailedProbe struct{ Breaker string }
 
-// Closes: the breaker closed again, within a time from the later of the
+// Closes says that the breaker closed again, within a time from the later of the
 // phase's start and the last faulted outcome, after so many good probes.
 type Closes struct {
 	Breaker        string
@@ -121,14 +121,14 @@ type Closes struct {
 	AfterSuccesses int           // 0: not asked
 }
 
-// NeverStuck: once the fault is gone, a call is admitted within the declared
+// NeverStuck says that once the fault is gone a call is admitted within the declared
 // wait plus Tolerance of it.
 type NeverStuck struct {
 	Breaker   string
 	Tolerance float64 // share of the wait, 0..1
 }
 
-// ShortLatency: bounds on how long the SUT takes to answer a call that its
+// ShortLatency bounds how long the SUT takes to answer a call that its
 // breaker rejected.
 type ShortLatency struct {
 	Breaker string
@@ -152,7 +152,7 @@ const (
 	SetAll    CallSet = "all"
 )
 
-// FallbackShare: the share of answers of class fallback among the calls of the
+// FallbackShare bounds the share of answers of class fallback among the calls of the
 // union of the sets. A nil bound is not asked.
 type FallbackShare struct {
 	Breaker string

@@ -3,4 +3,17 @@
 //
 // vegeta is used for its workers only: the schedule is a [pace.Schedule], the
 // times are taken in an http.RoundTripper, and its own metrics are not read.
+//
+// Guarantees:
+//   - A call is on the wire once. It is never repeated, follows no redirect and
+//     passes no proxy.
+//   - Load is never made up for. A slot that finds its phase at MaxInFlight is
+//     counted as saturated, one that could not leave within [MaxLate] as
+//     dropped; planned = sent + dropped + saturated.
+//   - Every call that was sent is recorded, with the instant of the last byte of
+//     its body, also when its phase is over.
+//   - An answer is classified by the first [MaxBody] bytes of its body; all of
+//     it is read.
+//   - In a synctest bubble the same seed gives the same trace: no two things
+//     that this package starts share an instant.
 package attack

@@ -175,9 +175,10 @@ func (s *story) step(t *testing.T, d *datadriven.TestData, words []string) strin
 }
 
 func (s *story) show(words []string, result string) string {
-	var events []string
 	metrics := s.m.Metrics(s.now)
-	for _, e := range s.m.Events() {
+	published := s.m.Events()
+	events := make([]string, 0, len(published))
+	for _, e := range published {
 		name := e.String()
 		if e.Kind == breakerref.EventFailureRate || e.Kind == breakerref.EventSlowRate {
 			name += fmt.Sprintf("(%v)", e.Rate)

@@ -243,8 +243,9 @@ func state(t *testing.T, name string) breakerref.State {
 }
 
 func eventNames(m *breakerref.Machine) []string {
-	var names []string
-	for _, e := range m.Events() {
+	events := m.Events()
+	names := make([]string, 0, len(events))
+	for _, e := range events {
 		names = append(names, e.String())
 	}
 	return names

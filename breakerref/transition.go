@@ -2,6 +2,7 @@ package breakerref
 
 import (
 	"fmt"
+	"slices"
 	"time"
 )
 
@@ -40,7 +41,9 @@ func (m *Machine) Reset(now time.Time) {
 }
 
 // Advance lets time pass: every timer due up to and including now fires, in order
-// and at its own instant. All other methods that take now do this first.
+// and at its own instant. All other methods that take now do this first. With both
+// AutoHalfOpen and HalfOpenMaxWait an idle breaker alternates for ever, and Advance
+// takes every step of it.
 func (m *Machine) Advance(now time.Time) {
 	for {
 		t, ok := m.takeTimer(now)
@@ -62,8 +65,8 @@ func (m *Machine) Advance(now time.Time) {
 func (m *Machine) takeTimer(now time.Time) (timer, bool) {
 	first := m.cur.timer
 	at := -1
-	for i := len(m.stale) - 1; i >= 0; i-- {
-		if t := m.stale[i]; !first.set() || !t.due.After(first.due) {
+	for i, t := range slices.Backward(m.stale) {
+		if !first.set() || !t.due.After(first.due) {
 			first, at = t, i
 		}
 	}
@@ -73,7 +76,7 @@ func (m *Machine) takeTimer(now time.Time) (timer, bool) {
 	case at < 0:
 		m.cur.timer = timer{}
 	default:
-		m.stale = append(m.stale[:at:at], m.stale[at+1:]...)
+		m.stale = slices.Delete(m.stale, at, at+1)
 	}
 	return first, true
 }

@@ -2,9 +2,9 @@ package run
 
 import (
 	"context"
-	"io"
 	"log/slog"
 	"net"
+	"os"
 	"time"
 
 	"github.com/faultline-go/faultline/experiments"
@@ -14,7 +14,7 @@ import (
 // Options is what a run needs beside its plan.
 type Options struct {
 	Tool     string         // faultline's version, for the trace's header
-	SUTLog   io.Writer      // nil: the output of a launched SUT is discarded; else an *os.File is passed on as it is
+	SUTLog   *os.File       // takes the output of a launched SUT; nil: discarded
 	BaseDir  string         // what a relative launch directory is relative to
 	Logger   *slog.Logger   // nil: silent
 	Progress func(Progress) // told once a second and at every phase's start; nil: nobody
@@ -35,8 +35,8 @@ type Progress struct {
 	Sent     int           // calls ended so far, all phases
 	Arrived  int           // attempts arrived so far, all injectors
 	InFlight int
-	Statuses map[string]int // answers of the last second by status, or by error kind
-	P50, P99 time.Duration  // service time of calls ended in the last second
+	Statuses map[string]int    // answers of the last second by status, or by error kind
+	P50, P99 time.Duration     // service time of calls ended in the last second
 	State    map[string]string // live guess of each breaker's state
 	Note     string            // something said once: rung, readiness
 }
@@ -68,5 +68,14 @@ func (e *PreconditionError) Error() string {
 // when something was recorded. Everything that was started is stopped before it
 // returns.
 func Run(ctx context.Context, plan *experiments.Plan, opt Options) (*Result, error) {
-	panic("not built")
+	r := newRunner(plan, opt)
+	err := r.carryOut(ctx)
+	if stopErr := r.stop(context.WithoutCancel(ctx)); err == nil {
+		err = stopErr
+	}
+	res := &Result{Trace: r.rec.Snapshot(r.header()), Rung: r.rung, Interrupted: ctx.Err() != nil}
+	if res.Interrupted {
+		return res, nil
+	}
+	return res, err
 }

@@ -26,8 +26,8 @@ type Rule struct {
 // Match selects requests; empty parts match everything.
 type Match struct {
 	Method string            `json:"method,omitempty" yaml:"method,omitempty"`
-	Path   string            `json:"path,omitempty" yaml:"path,omitempty"` // exact, or a prefix when it ends in *
-	Header map[string]string `json:"header,omitempty" yaml:"header,omitempty"`
+	Path   string            `json:"path,omitempty" yaml:"path,omitempty"`     // exact, or a prefix when it ends in *
+	Header map[string]string `json:"header,omitempty" yaml:"header,omitempty"` // exact values; an empty one is also that of a request without the header
 }
 
 // SelectKind says how a rule picks among the requests that match it.

@@ -19,9 +19,20 @@ const RequestID = "x-request-id"
 // a trace-id are: 8 of the run, 2 of the phase's index, 6 of the call's number,
 // so reading needs no table and foreign traffic is told apart by the first 8.
 type Correlator struct {
-	Run     uint64   // never 0: an all-zero trace-id is invalid
-	Phases  []string // names by index
-	Headers []string // further declared headers that carry the trace-id, lower case
+	Run      uint64   // never 0: an all-zero trace-id is invalid
+	Phases   []string // names by index
+	Carriers []string // what Identify looks at, in order: traceparent, header:NAME; empty: traceparent, header:x-request-id
+}
+
+// HeaderPrefix starts the name of a carrier that is a plain header.
+const HeaderPrefix = "header:"
+
+// carriers is the order in force.
+func (c Correlator) carriers() []string {
+	if len(c.Carriers) == 0 {
+		return []string{Traceparent, HeaderPrefix + RequestID}
+	}
+	return c.Carriers
 }
 
 // ID is the call's name in the trace: phase/seq.
@@ -43,8 +54,10 @@ func (c Correlator) Carry(set func(key, value string), phase int, seq uint64) {
 	id := c.TraceID(phase, seq)
 	set(Traceparent, "00-"+id+"-"+spanID(seq)+"-01")
 	set(RequestID, id)
-	for _, h := range c.Headers {
-		set(h, id)
+	for _, by := range c.carriers() {
+		if h, ok := strings.CutPrefix(by, HeaderPrefix); ok && !strings.EqualFold(h, RequestID) {
+			set(h, id)
+		}
 	}
 }
 
@@ -56,20 +69,17 @@ func spanID(seq uint64) string {
 }
 
 // Identify finds the call that a request at the dependency belongs to, and the
-// carrier that told: "traceparent" or "header:NAME". The order is traceparent,
-// x-request-id, then the declared headers.
+// carrier that told. Carriers are asked in their order.
 func (c Correlator) Identify(get func(key string) string) (id, by string, ok bool) {
-	if p := strings.Split(get(Traceparent), "-"); len(p) == 4 {
-		if id, ok := c.parse(p[1]); ok {
-			return id, Traceparent, true
+	for _, by := range c.carriers() {
+		token := ""
+		if h, plain := strings.CutPrefix(by, HeaderPrefix); plain {
+			token = get(h)
+		} else if p := strings.Split(get(Traceparent), "-"); by == Traceparent && len(p) == 4 {
+			token = p[1]
 		}
-	}
-	if id, ok := c.parse(get(RequestID)); ok {
-		return id, "header:" + RequestID, true
-	}
-	for _, h := range c.Headers {
-		if id, ok := c.parse(get(h)); ok {
-			return id, "header:" + h, true
+		if id, ok := c.parse(token); ok {
+			return id, by, true
 		}
 	}
 	return "", "", false

@@ -118,6 +118,13 @@ func (r *Recorder) Arrivals(injector, id string) int {
 	return r.arrivals[arrivalKey{injector, id}]
 }
 
+// InFlight returns how many calls are under way.
+func (r *Recorder) InFlight() int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return len(r.inFlight)
+}
+
 // Mark records an event.
 func (r *Recorder) Mark(m Mark) {
 	r.mu.Lock()

@@ -1,0 +1,252 @@
+package assert
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/faultline-go/faultline/target/trace"
+)
+
+// evidence is what rules look at: the trace, as one view per breaker and
+// instance, and what is wrong with it.
+type evidence struct {
+	spec     Spec
+	trace    *trace.Trace
+	views    map[string][]*view // by breaker
+	checks   []Check
+	blockers map[string]string // breaker to the failed breaker.opens assertion
+	miscount map[string]string // breaker to the failed half_open_probes assertion
+}
+
+// Evaluate judges a trace. It is pure: equal arguments give equal reports.
+func Evaluate(spec Spec, t *trace.Trace) Report {
+	e := &evidence{
+		spec: spec, trace: t,
+		views: map[string][]*view{}, blockers: map[string]string{}, miscount: map[string]string{},
+	}
+	for _, b := range spec.Breakers {
+		e.views[b.Name] = e.viewsOf(b)
+	}
+	e.checks = e.integrity()
+	return Report{Verdicts: e.verdicts(), Integrity: e.checks, Breakers: e.timelines()}
+}
+
+// viewsOf joins the trace for one breaker and infers its states, per instance
+// of the SUT when more than one has answered.
+func (e *evidence) viewsOf(b Breaker) []*view {
+	join := e.trace.Join(b.Injector, func(target string) bool { return slices.Contains(b.Targets, target) })
+	var instances []string
+	for _, c := range join.Calls {
+		if c.Call.Instance != "" && !slices.Contains(instances, c.Call.Instance) {
+			instances = append(instances, c.Call.Instance)
+		}
+	}
+	slices.Sort(instances)
+	if len(instances) < 2 {
+		instances = []string{""}
+	}
+	var vs []*view
+	for _, in := range instances {
+		v := newView(b, in, join, e.trace)
+		v.infer()
+		vs = append(vs, v)
+	}
+	return vs
+}
+
+// order is the pass in which a rule is judged: those that others depend on come
+// first.
+func order(r Rule) int {
+	switch r.(type) {
+	case Opens:
+		return 0
+	case HalfOpenProbes:
+		return 1
+	default:
+		return 2
+	}
+}
+
+// verdicts judges every assertion and returns the verdicts in the order of the
+// experiment.
+func (e *evidence) verdicts() []Verdict {
+	as := e.spec.Assertions
+	out := make([]Verdict, len(as))
+	for pass := range 3 {
+		for i, a := range as {
+			if order(a.Rule) != pass {
+				continue
+			}
+			v := e.void(a)
+			if v.Result == "" {
+				v = a.Rule.judge(e, a)
+			}
+			v.ID, v.Kind, v.Phase, v.Line = a.ID, a.Rule.Kind(), a.Phase, a.Line
+			e.remember(a, v)
+			out[i] = v
+		}
+	}
+	return out
+}
+
+// remember notes failures that make other rules pointless.
+func (e *evidence) remember(a Assertion, v Verdict) {
+	if v.Result != Fail {
+		return
+	}
+	switch r := a.Rule.(type) {
+	case Opens:
+		setDefault(e.blockers, r.Breaker, a.ID)
+	case HalfOpenProbes:
+		setDefault(e.miscount, r.Breaker, a.ID)
+	}
+}
+
+// setDefault sets a key that is not set yet.
+func setDefault(m map[string]string, k, v string) {
+	if _, ok := m[k]; !ok {
+		m[k] = v
+	}
+}
+
+// timelines turns the inferred segments into what reports show.
+func (e *evidence) timelines() []Timeline {
+	var ts []Timeline
+	for _, b := range e.spec.Breakers {
+		for _, v := range e.views[b.Name] {
+			t := Timeline{Name: b.Name, Instance: v.instance}
+			for _, s := range v.segs {
+				t.Segments = append(t.Segments, Segment{State: s.state, From: s.from, To: s.to, Last: s.last})
+			}
+			ts = append(ts, t)
+		}
+	}
+	return ts
+}
+
+// window is the stretch of time that an assertion speaks of.
+func (e *evidence) window(a Assertion) (Interval, bool) {
+	if a.Phase == "" {
+		return Interval{0, forever}, true
+	}
+	for i, p := range e.trace.Phases {
+		if p.Name != a.Phase {
+			continue
+		}
+		if i+1 < len(e.trace.Phases) {
+			// What a phase caused may show in the moment before the next one begins.
+			return Interval{p.From, max(p.To, e.trace.Phases[i+1].From)}, true
+		}
+		return Interval{p.From, forever}, true
+	}
+	return Interval{}, false
+}
+
+// in reports whether an instant lies in a window.
+func (w Interval) in(t time.Duration) bool { return t >= w.Lo && t < w.Hi }
+
+// each judges a rule for every instance of a breaker and returns the worst
+// verdict, with the instance named.
+func (e *evidence) each(breaker string, a Assertion, f func(v *view, w Interval) Verdict) Verdict {
+	w, ok := e.window(a)
+	if !ok {
+		return Verdict{
+			Result: Inconclusive, Reason: fmt.Sprintf("phase %s did not run", a.Phase),
+			Remedy: "let the run come that far",
+		}
+	}
+	var worst Verdict
+	for i, v := range e.views[breaker] {
+		got := f(v, w)
+		if v.instance != "" {
+			got.Observed += " (instance " + v.instance + ")"
+		}
+		if i == 0 || rank(got.Result) > rank(worst.Result) {
+			worst = got
+		}
+	}
+	return worst
+}
+
+// rank orders results from good to bad.
+func rank(r Result) int { return slices.Index([]Result{Pass, Skipped, Inconclusive, Fail}, r) }
+
+// noOpening is the verdict of a rule that needs an open breaker where there was
+// none: skipped when an assertion already says so, else inconclusive.
+func (e *evidence) noOpening(breaker, expected, reason, remedy string) Verdict {
+	if id := e.blockers[breaker]; id != "" {
+		return Verdict{Result: Skipped, BlockedBy: id, Expected: expected, Reason: reason}
+	}
+	return Verdict{Result: Inconclusive, Expected: expected, Observed: "no evidence", Reason: reason, Remedy: remedy}
+}
+
+// uncounted reports that retries were seen and nothing says what they ask.
+func (v *view) uncounted() bool { return v.multi && v.breaker.Unit == UnitUnknown }
+
+// uncountedVerdict is the verdict of a counting rule in that case.
+func uncountedVerdict(expected string) Verdict {
+	return Verdict{
+		Result: Inconclusive, Expected: expected, Observed: "some calls made two attempts or more",
+		Reason: "it is not declared whether each retry asks the breaker or only each call",
+		Remedy: "set unit: attempt (retry outside the breaker) or unit: call (retry inside) on the breaker",
+	}
+}
+
+// ids returns the first ids of a list, at most ten.
+func ids[T interface{ id() string }](as []T) []string {
+	var out []string
+	for _, a := range as {
+		if len(out) == 10 {
+			break
+		}
+		if id := a.id(); len(out) == 0 || out[len(out)-1] != id {
+			out = append(out, id)
+		}
+	}
+	return out
+}
+
+// id names the rejected call, for evidence.
+func (r *rejection) id() string { return r.call.Call.ID }
+
+// sub is the interval of the difference x - y.
+func sub(x, y Interval) Interval { return Interval{x.Lo - y.Hi, x.Hi - y.Lo} }
+
+// inside reports whether i lies within [lo, hi].
+func (w Interval) inside(lo, hi time.Duration) bool { return w.Lo >= lo && w.Hi <= hi }
+
+// apart reports whether i does not touch [lo, hi].
+func (w Interval) apart(lo, hi time.Duration) bool { return w.Hi < lo || w.Lo > hi }
+
+// String prints an interval as people read it.
+func (w Interval) String() string {
+	lo, hi := short(w.Lo), short(w.Hi)
+	if lo == hi {
+		return lo
+	}
+	return lo + " to " + hi
+}
+
+// short rounds a duration to what a person wants to read.
+func short(d time.Duration) string {
+	switch {
+	case d >= forever/2:
+		return "the end"
+	case d.Abs() >= time.Second:
+		return d.Round(time.Millisecond).String()
+	case d.Abs() >= time.Millisecond:
+		return d.Round(10 * time.Microsecond).String()
+	default:
+		return d.Round(100 * time.Nanosecond).String()
+	}
+}
+
+// width is the resolution that an interval stands for.
+func (w Interval) width() time.Duration { return w.Hi - w.Lo }
+
+// byResult picks the first verdict of the worst result.
+func byResult(vs []Verdict) Verdict {
+	return slices.MaxFunc(vs, func(a, b Verdict) int { return cmp.Compare(rank(a.Result), rank(b.Result)) })
+}

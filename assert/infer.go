@@ -1,0 +1,293 @@
+package assert
+
+import (
+	"cmp"
+	"slices"
+	"time"
+)
+
+// segment is a stretch of one inferred state.
+type segment struct {
+	state State
+	from  Interval
+	to    Interval
+	tight Interval // OPEN: the likely start, by the outcome that caused it
+	trip  *trip    // OPEN that came from CLOSED
+	visit *visit   // HALF_OPEN
+	after *visit   // OPEN: the visit that ended it, or nil
+	last  bool     // cut by the end of the trace
+}
+
+// trip is what led from CLOSED to OPEN.
+type trip struct {
+	since      time.Duration // start of the trace, or the close before
+	first      bool          // no close before: the window is as the SUT started
+	outcomes   []*admission  // recorded since then, in the order of o, up to the first rejection
+	candidates []int         // indices into outcomes of those that may have tripped it
+}
+
+// visit is one stay in HALF_OPEN.
+type visit struct {
+	half    Interval // when the wait was over
+	probes  []*admission
+	end     State         // StateOpen, StateClosed, or empty when the trace does not show it
+	endAt   Interval      // certain
+	tight   Interval      // likely
+	decided time.Duration // CLOSED: the likely instant, for counting what came after
+}
+
+// infer finds the segments of a view. Leaks are flagged on the way, so that a
+// leak is not taken for the end of an open interval.
+func (v *view) infer() {
+	from, since := Interval{}, time.Duration(-1)
+	first := true
+	for {
+		open, ok := v.nextOpen(max(since, from.Hi-1))
+		if !ok {
+			v.segs = append(v.segs, segment{state: StateClosed, from: from, to: v.ending(), last: true})
+			return
+		}
+		open.trip = v.newTrip(since, first, open.from)
+		open.tight = v.tightOpen(open)
+		v.segs = append(v.segs, segment{state: StateClosed, from: from, to: open.from})
+		end, closed := v.openUntilClosed(open)
+		if !closed {
+			return
+		}
+		from, since, first = end.endAt, end.decided, false
+	}
+}
+
+// ending is the end of the trace as an interval.
+func (v *view) ending() Interval { return Interval{v.end, v.end} }
+
+// openUntilClosed follows OPEN and HALF_OPEN until the breaker closes or the
+// trace ends.
+func (v *view) openUntilClosed(open segment) (*visit, bool) {
+	for {
+		v.flagLeaks(open.from)
+		vis := v.nextVisit(open.from)
+		if vis == nil {
+			open.to, open.last = v.ending(), true
+			v.segs = append(v.segs, open)
+			return nil, false
+		}
+		open.to, open.after = vis.half, vis
+		v.visits = append(v.visits, vis)
+		v.segs = append(v.segs, open, segment{state: StateHalfOpen, from: vis.half, to: vis.endAt, visit: vis, last: vis.end == ""})
+		switch vis.end {
+		case StateClosed:
+			return vis, true
+		case StateOpen:
+			open = segment{state: StateOpen, from: vis.endAt, tight: vis.tight}
+		default:
+			return nil, false
+		}
+	}
+}
+
+// nextOpen finds the next run of three rejections with no admission wholly
+// between them, all sent after since.
+func (v *view) nextOpen(since time.Duration) (segment, bool) {
+	var run []*rejection
+	for _, r := range v.rej {
+		if r.lo <= since {
+			continue
+		}
+		if len(run) > 0 && v.admittedBetween(run[0].hi, r.lo) {
+			run = run[:0]
+		}
+		run = append(run, r)
+		if len(run) == 3 {
+			return segment{state: StateOpen, from: v.opened(since, run[0].hi)}, true
+		}
+	}
+	return segment{}, false
+}
+
+// opened is the certain interval of an opening whose first rejection was
+// answered at hi: it lies after the last admission that had arrived by then.
+func (v *view) opened(since, hi time.Duration) Interval {
+	lo := max(since, 0)
+	for _, a := range v.adm {
+		if a.lo > hi {
+			break
+		}
+		if a.hi <= hi {
+			lo = max(lo, a.lo)
+		}
+	}
+	return Interval{lo, hi}
+}
+
+// newTrip collects the outcomes that a breaker closed since then has recorded,
+// and those of them that may have opened it.
+func (v *view) newTrip(since time.Duration, first bool, open Interval) *trip {
+	t := &trip{since: max(since, 0), first: first}
+	for _, a := range v.adm {
+		if a.o > since && a.o <= open.Hi {
+			t.outcomes = append(t.outcomes, a)
+		}
+	}
+	sortByOutcome(t.outcomes)
+	for i, a := range t.outcomes {
+		if a.settled > open.Lo {
+			t.candidates = append(t.candidates, i)
+		}
+	}
+	return t
+}
+
+// sortByOutcome orders admissions by the time of their outcome.
+func sortByOutcome(as []*admission) {
+	slices.SortStableFunc(as, func(a, b *admission) int {
+		return cmp.Or(cmp.Compare(a.o, b.o), cmp.Compare(a.hi, b.hi))
+	})
+}
+
+// tightOpen narrows an opening to the outcomes that may have caused it; where
+// the breaker is declared, to those of them that the reference allows.
+func (v *view) tightOpen(s segment) Interval {
+	cands := s.trip.candidates
+	if v.breaker.Declared {
+		if allowed := v.allowed(s.trip); len(allowed) > 0 {
+			cands = allowed
+		}
+	}
+	hull, ok := Interval{}, false
+	for _, i := range cands {
+		a := s.trip.outcomes[i]
+		in := Interval{max(a.o, s.from.Lo), min(a.settle, s.from.Hi)}
+		if in.Lo > in.Hi {
+			continue
+		}
+		if !ok {
+			hull, ok = in, true
+			continue
+		}
+		hull = Interval{min(hull.Lo, in.Lo), max(hull.Hi, in.Hi)}
+	}
+	if !ok {
+		return s.from
+	}
+	return hull
+}
+
+// arrivalsAfter returns the admissions sent after t that are no leaks, in the
+// order of arrival.
+func (v *view) arrivalsAfter(t time.Duration) []*admission {
+	i, _ := slices.BinarySearchFunc(v.adm, t, func(a *admission, t time.Duration) int {
+		if a.lo <= t {
+			return -1
+		}
+		return 1
+	})
+	var as []*admission
+	for _, a := range v.adm[i:] {
+		if !a.leaked {
+			as = append(as, a)
+		}
+	}
+	slices.SortStableFunc(as, func(a, b *admission) int { return cmp.Compare(a.hi, b.hi) })
+	return as
+}
+
+// nextVisit finds the half-open visit that ends an open interval, or nil.
+func (v *view) nextVisit(open Interval) *visit {
+	as := v.arrivalsAfter(open.Hi)
+	if len(as) == 0 {
+		return nil
+	}
+	earliest := as[0].lo
+	for _, a := range as {
+		earliest = min(earliest, a.lo)
+	}
+	vis := &visit{half: Interval{open.Lo, as[0].hi}}
+	for _, r := range v.rej {
+		if r.hi >= earliest {
+			break
+		}
+		vis.half.Lo = max(vis.half.Lo, r.lo)
+	}
+	v.fill(vis, as)
+	return vis
+}
+
+// fill walks the admissions of a visit in the order of arrival until a
+// rejection lies wholly after all their outcomes (it reopened) or enough of
+// them came without a rejection inside (it closed).
+func (v *view) fill(vis *visit, as []*admission) {
+	n := v.permitted()
+	further := 2*n + 10
+	settled := time.Duration(0)
+	clean := 0 // vis.probes[clean:] has no rejection wholly inside
+	for _, a := range as {
+		if len(vis.probes) > 0 && settled < a.lo && v.anyRejectedBetween(settled, a.lo) {
+			v.reopened(vis, settled)
+			return
+		}
+		vis.probes = append(vis.probes, a)
+		settled = max(settled, a.settled)
+		clean = max(clean, n)
+		for clean < len(vis.probes)-1 && v.anyRejectedBetween(vis.probes[clean].lo, a.hi) {
+			clean++
+		}
+		if len(vis.probes)-clean >= further {
+			v.closed(vis, clean)
+			return
+		}
+	}
+	if settled < forever && v.anyRejectedBetween(settled, forever) {
+		v.reopened(vis, settled)
+		return
+	}
+	vis.endAt, vis.tight = v.ending(), v.ending()
+}
+
+// closed ends a visit in CLOSED; probes[free] is the first admission that no
+// rejection shows to be a probe.
+func (v *view) closed(vis *visit, free int) {
+	lo := forever
+	for _, a := range vis.probes[:free] {
+		lo = min(lo, a.o)
+	}
+	hi := vis.probes[free].hi
+	lo = min(lo, hi)
+	for _, r := range v.rejectedBetween(vis.half.Hi, vis.probes[len(vis.probes)-1].hi) {
+		lo = max(lo, min(r.lo, hi))
+	}
+	vis.end, vis.endAt = StateClosed, Interval{lo, hi}
+	vis.tight, vis.decided = vis.endAt, lo
+	if _, at, ok := v.visitEnd(vis.probes); ok {
+		vis.decided = min(max(at.o, lo), hi)
+		if at.o <= hi && at.settle >= lo {
+			vis.tight = Interval{max(at.o, lo), min(at.settle, hi)}
+		}
+	}
+}
+
+// reopened ends a visit in OPEN, unless the reference says that its first
+// outcomes closed it and what came after tripped it anew.
+func (v *view) reopened(vis *visit, settled time.Duration) {
+	n := v.permitted()
+	if end, _, ok := v.visitEnd(vis.probes); ok && end == StateClosed && len(vis.probes) > n &&
+		!v.anyRejectedBetween(vis.probes[n].lo, vis.probes[len(vis.probes)-1].hi) {
+		v.closed(vis, n)
+		return
+	}
+	lo, likely := time.Duration(0), time.Duration(0)
+	firstBad := forever
+	for _, a := range vis.probes {
+		lo = max(lo, a.lo)
+		likely = max(likely, a.settle)
+		if v.bad(a) {
+			firstBad = min(firstBad, a.o)
+		}
+	}
+	if firstBad < forever {
+		lo = max(lo, firstBad)
+	}
+	hi := max(settled, lo)
+	vis.end, vis.endAt = StateOpen, Interval{lo, hi}
+	vis.tight = Interval{vis.endAt.Lo, max(vis.endAt.Lo, min(likely, hi))}
+}

@@ -1,0 +1,240 @@
+package assert
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/faultline-go/faultline/target/match"
+	"github.com/faultline-go/faultline/target/trace"
+)
+
+// judge implements [Rule].
+func (r ShortLatency) judge(e *evidence, a Assertion) Verdict {
+	return e.each(r.Breaker, a, func(v *view, w Interval) Verdict {
+		shorts := v.rejectedOpen(w)
+		took := make([]time.Duration, 0, len(shorts))
+		for _, x := range shorts {
+			took = append(took, x.hi-x.lo)
+		}
+		if len(took) == 0 {
+			return e.noOpening(r.Breaker, r.expected(), "no call was rejected while the breaker was open", "send calls while the breaker is open")
+		}
+		slowest := slices.MaxFunc(shorts, func(x, y *rejection) int { return cmp.Compare(x.hi-x.lo, y.hi-y.lo) })
+		var parts []Verdict
+		for _, b := range r.Bounds {
+			p := b.judge(took)
+			p.Evidence = ids([]*rejection{slowest})
+			parts = append(parts, p)
+		}
+		return merge(r.expected(), parts)
+	})
+}
+
+// rejectedOpen returns the rejections of a window while the breaker was open.
+func (v *view) rejectedOpen(w Interval) []*rejection {
+	var out []*rejection
+	for _, s := range v.segs {
+		if s.state != StateOpen {
+			continue
+		}
+		for _, x := range v.rejectedBetween(max(s.from.Lo, w.Lo)-1, s.to.Hi) {
+			if w.in(x.lo) {
+				out = append(out, x)
+			}
+		}
+	}
+	return out
+}
+
+// expected says what the rule asks.
+func (r ShortLatency) expected() string {
+	var parts []string
+	for _, b := range r.Bounds {
+		parts = append(parts, fmt.Sprintf("%s <= %s", quantileName(b.Quantile), short(b.Max)))
+	}
+	return strings.Join(parts, ", ")
+}
+
+// quantileName prints p99, or max.
+func quantileName(q float64) string {
+	if q == 1 {
+		return "max"
+	}
+	return strings.TrimSuffix(fmt.Sprintf("p%g", q*100), ".0")
+}
+
+// judge takes the maximum where there are too few samples for the quantile:
+// 100 for p99, 20 for p95. A maximum above the bound does not prove the
+// quantile to be, unless the median is.
+func (b QuantileBound) judge(took []time.Duration) Verdict {
+	n := len(took)
+	need := 0
+	if b.Quantile < 1 {
+		need = int(1/(1-b.Quantile) + 0.5)
+	}
+	q, name := b.Quantile, quantileName(b.Quantile)
+	if n < need {
+		q, name = 1, fmt.Sprintf("max (too few for %s)", name)
+	}
+	got := quantile(took, q)
+	out := Verdict{Result: Pass, Observed: fmt.Sprintf("%s %s of %d", name, short(got), n), Margin: short(b.Max - got)}
+	switch {
+	case got <= b.Max:
+	case n >= max(need, 1), quantile(took, 0.5) > b.Max:
+		out.Result, out.Margin = Fail, ""
+	default:
+		out.Result, out.Margin = Inconclusive, ""
+		out.Reason, out.Remedy = fmt.Sprintf("%d samples are too few for %s", n, quantileName(b.Quantile)), fmt.Sprintf("send at least %d calls while the breaker is open", need)
+	}
+	return out
+}
+
+// judge implements [Rule].
+func (r FallbackShare) judge(e *evidence, a Assertion) Verdict {
+	return e.each(r.Breaker, a, func(v *view, w Interval) Verdict {
+		n, fallbacks := 0, 0
+		var missing, present []*trace.Joined
+		for _, c := range v.calls {
+			if !w.in(c.Call.Send) || c.Call.Err == trace.ErrCanceled || !v.inSets(c, r.Of) {
+				continue
+			}
+			n++
+			if c.Call.Class == match.ClassFallback {
+				fallbacks++
+				present = append(present, c)
+			} else {
+				missing = append(missing, c)
+			}
+		}
+		return r.conclude(e, n, fallbacks, missing, present)
+	})
+}
+
+// conclude turns counts into a verdict.
+func (r FallbackShare) conclude(e *evidence, n, fallbacks int, missing, present []*trace.Joined) Verdict {
+	expected := r.expected()
+	if n < 20 {
+		if r.needsOpening() {
+			return e.noOpening(r.Breaker, expected, fmt.Sprintf("%d calls are in the set, 20 are needed", n), "send more calls in this phase")
+		}
+		return Verdict{Result: Inconclusive, Expected: expected, Observed: fmt.Sprintf("%d calls", n), Reason: "20 calls are needed", Remedy: "send more calls in this phase"}
+	}
+	share := float64(fallbacks) / float64(n)
+	out := Verdict{Result: Pass, Expected: expected, Observed: fmt.Sprintf("%s (%d of %d)", percent(share), fallbacks, n)}
+	var margins []string
+	if r.Min != nil {
+		margins = append(margins, percent(share-*r.Min))
+		if share < *r.Min {
+			out.Result, out.Evidence = Fail, callIDs(missing)
+			out.Reason = "answered otherwise: " + kinds(missing)
+		}
+	}
+	if r.Max != nil {
+		margins = append(margins, percent(*r.Max-share))
+		if share > *r.Max {
+			out.Result, out.Evidence = Fail, callIDs(present)
+			out.Reason = "the fallback answered where it should not"
+		}
+	}
+	if out.Result == Pass {
+		out.Margin = strings.Join(margins, ", ")
+	}
+	return out
+}
+
+// needsOpening reports whether every set of the rule is empty without an open
+// breaker.
+func (r FallbackShare) needsOpening() bool {
+	return !slices.Contains(r.Of, SetAll) && !slices.Contains(r.Of, SetFailed)
+}
+
+// expected says what the rule asks.
+func (r FallbackShare) expected() string {
+	var parts []string
+	if r.Min != nil {
+		parts = append(parts, ">= "+percent(*r.Min))
+	}
+	if r.Max != nil {
+		parts = append(parts, "<= "+percent(*r.Max))
+	}
+	of := make([]string, 0, len(r.Of))
+	for _, s := range r.Of {
+		of = append(of, string(s))
+	}
+	return fmt.Sprintf("fallback %s of %s calls", strings.Join(parts, " and "), strings.Join(of, "+"))
+}
+
+// inSets reports whether a call belongs to any of the sets.
+func (v *view) inSets(c *trace.Joined, sets []CallSet) bool {
+	for _, s := range sets {
+		switch s {
+		case SetAll:
+			return true
+		case SetShort:
+			if c.Kind == trace.Short {
+				return true
+			}
+		case SetFailed:
+			if v.callFailed(c) {
+				return true
+			}
+		case SetOpen:
+			if v.whileOpen(c) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// callFailed reports whether the last attempt of a call failed.
+func (v *view) callFailed(c *trace.Joined) bool {
+	if len(c.Attempts) == 0 {
+		return false
+	}
+	a := &admission{call: c, attempt: c.Attempts[len(c.Attempts)-1], lo: c.Call.Send, hi: c.Attempts[len(c.Attempts)-1].Arr}
+	v.settle(a, true, c.Attempts, len(c.Attempts)-1)
+	return a.failed
+}
+
+// whileOpen reports whether a call was sent and answered while the breaker was
+// certainly open.
+func (v *view) whileOpen(c *trace.Joined) bool {
+	for _, s := range v.segs {
+		if s.state == StateOpen && c.Call.Send >= s.from.Hi && c.Call.End <= s.to.Lo {
+			return true
+		}
+	}
+	return false
+}
+
+// callIDs returns the ids of at most ten calls.
+func callIDs(cs []*trace.Joined) []string {
+	var out []string
+	for _, c := range cs[:min(len(cs), 10)] {
+		out = append(out, c.Call.ID)
+	}
+	return out
+}
+
+// kinds sums up how calls were answered, the most frequent first.
+func kinds(cs []*trace.Joined) string {
+	counts := map[string]int{}
+	for _, c := range cs {
+		k := fmt.Sprintf("status %d, class %s", c.Call.Status, c.Call.Class)
+		if c.Call.Err != trace.ErrNone {
+			k = "error " + string(c.Call.Err)
+		}
+		counts[k]++
+	}
+	keys := sortedKeys(counts)
+	slices.SortStableFunc(keys, func(a, b string) int { return counts[b] - counts[a] })
+	var parts []string
+	for _, k := range keys[:min(len(keys), 3)] {
+		parts = append(parts, fmt.Sprintf("%d times %s", counts[k], k))
+	}
+	return strings.Join(parts, "; ")
+}

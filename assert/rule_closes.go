@@ -1,0 +1,180 @@
+package assert
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/faultline-go/faultline/target/trace"
+)
+
+// judge implements [Rule].
+func (r Closes) judge(e *evidence, a Assertion) Verdict {
+	return e.each(r.Breaker, a, func(v *view, w Interval) Verdict {
+		for _, vis := range v.visits {
+			if vis.end != StateClosed || !w.in(vis.endAt.Hi) {
+				continue
+			}
+			parts := []Verdict{{Result: Pass, Observed: "closed", Evidence: ids(vis.probes[:min(len(vis.probes), v.permitted())]), Margin: "exact"}}
+			if r.Within > 0 {
+				parts = append(parts, r.byTime(e, v, vis, w))
+			}
+			if r.AfterSuccesses > 0 {
+				parts = append(parts, r.byCount(e, v, vis))
+			}
+			return merge(r.expected(), parts)
+		}
+		return r.notClosed(e, v, w)
+	})
+}
+
+// expected says what the rule asks.
+func (r Closes) expected() string {
+	s := "closes"
+	if r.AfterSuccesses > 0 {
+		s += fmt.Sprintf(" after %d good probes", r.AfterSuccesses)
+	}
+	if r.Within > 0 {
+		s += " within " + short(r.Within)
+	}
+	return s
+}
+
+// clear is when the dependency was well again: the later of the window's start,
+// the mark that the fault is off, and the last faulted outcome before t.
+func (v *view) clear(e *evidence, w Interval, t time.Duration) time.Duration {
+	at := w.Lo
+	for _, m := range e.trace.Marks {
+		if m.Kind == trace.MarkFaultOff && m.Subject == v.breaker.Injector && m.At <= t {
+			at = max(at, m.At)
+		}
+	}
+	for _, a := range v.adm {
+		if a.faulted && a.o <= t {
+			at = max(at, a.o)
+		}
+	}
+	return at
+}
+
+// byTime judges how long it took.
+func (r Closes) byTime(e *evidence, v *view, vis *visit, w Interval) Verdict {
+	from := v.clear(e, w, vis.endAt.Lo)
+	took := Interval{vis.tight.Lo - from, vis.endAt.Hi - from}
+	out := Verdict{Result: Pass, Observed: "after " + took.String(), Resolution: short(took.width())}
+	switch {
+	case took.Hi <= r.Within:
+		out.Margin = short(r.Within - took.Hi)
+	case vis.endAt.Lo-from > r.Within:
+		out.Result = Fail
+	default:
+		out.Result, out.Reason, out.Remedy = Inconclusive, "the trace does not pin the close down far enough", "raise the rate of this phase"
+	}
+	return out
+}
+
+// byCount judges after how many good outcomes it closed.
+func (r Closes) byCount(e *evidence, v *view, vis *visit) Verdict {
+	if id := e.miscount[r.Breaker]; id != "" {
+		return Verdict{Result: Skipped, BlockedBy: id, Observed: "not counted"}
+	}
+	good := append([]*admission(nil), vis.probes...)
+	sortByOutcome(good)
+	n := r.AfterSuccesses
+	if len(good) < n {
+		return Verdict{Result: Inconclusive, Observed: fmt.Sprintf("%d outcomes", len(good)), Reason: "too few outcomes", Remedy: "make the phase longer"}
+	}
+	out := Verdict{Result: Pass, Margin: "exact", Observed: fmt.Sprintf("after %d good probes", n), Evidence: ids(good[:n])}
+	before, last := time.Duration(0), good[n-1]
+	if n > 1 {
+		before = good[n-2].settled
+	}
+	stillShut := v.anyRejectedBetween(before, last.o)
+	switch {
+	case v.anyRejectedBetween(last.settled, vis.endAt.Hi):
+		out.Result, out.Margin, out.Observed = Fail, "", fmt.Sprintf("still rejecting after %d good probes", n)
+	case vis.endAt.Hi < last.o:
+		out.Result, out.Margin, out.Observed = Fail, "", fmt.Sprintf("calls flowed freely before the outcome of probe %d", n)
+	case !stillShut:
+		out.Result, out.Margin = Inconclusive, ""
+		out.Reason = fmt.Sprintf("no call was rejected between outcome %d and outcome %d, so an earlier close looks the same", n-1, n)
+		out.Remedy = "let the probes go one by one (hold: {one_by_one: true}) under a burst"
+	}
+	return out
+}
+
+// notClosed judges a phase in which the breaker did not close.
+func (r Closes) notClosed(e *evidence, v *view, w Interval) Verdict {
+	expected := r.expected()
+	if len(v.segs) == 1 {
+		return e.noOpening(r.Breaker, expected, "the breaker never opened", "open it in a phase before this one")
+	}
+	for _, vis := range v.visits {
+		if end, _, ok := v.visitEnd(vis.probes); ok && end == StateClosed && vis.end == StateOpen && w.in(vis.endAt.Hi) {
+			return Verdict{
+				Result: Fail, Expected: expected, Observed: "good probes, and open again", Evidence: ids(vis.probes),
+				Reason: "the declared breaker closes after these probes",
+			}
+		}
+	}
+	end := min(w.Hi, v.end)
+	limit := r.Within
+	if limit == 0 && v.breaker.Declared {
+		limit = 2*v.breaker.Config.Wait + time.Second
+	}
+	from := v.clear(e, w, w.Lo)
+	if late := v.rejectedBetween(from+limit, end+1); limit > 0 && len(late) >= 3 {
+		return Verdict{
+			Result: Fail, Expected: expected, Observed: fmt.Sprintf("still rejecting %s after the dependency was well", short(late[len(late)-1].lo-from)),
+			Evidence: ids(late), Reason: "calls kept being rejected with nothing wrong at the dependency",
+		}
+	}
+	if v.closedBefore(w) {
+		return e.noOpening(r.Breaker, expected, "the breaker was closed already when the phase began", "let the phase before end while it is open")
+	}
+	need := 3*v.permitted() + 10
+	return Verdict{
+		Result: Inconclusive, Expected: expected, Observed: "no close seen",
+		Reason: fmt.Sprintf("a close is known by %d admissions without a rejection, or its absence by rejections %s after the fault", need, short(limit)),
+		Remedy: "make the phase longer than the wait, with enough calls",
+	}
+}
+
+// closedBefore reports whether the breaker was closed when a window began.
+func (v *view) closedBefore(w Interval) bool {
+	for _, s := range v.segs {
+		if s.state == StateClosed && s.from.Hi <= w.Lo && (s.last || s.to.Lo >= w.Lo) {
+			return true
+		}
+	}
+	return false
+}
+
+// judge implements [Rule].
+func (r NeverStuck) judge(e *evidence, a Assertion) Verdict {
+	return e.each(r.Breaker, a, func(v *view, w Interval) Verdict {
+		from := v.clear(e, w, w.Lo)
+		limit := from + time.Duration(float64(v.breaker.Config.Wait)*(1+r.Tolerance))
+		expected := fmt.Sprintf("a call is admitted within %s of the end of the fault", short(limit-from))
+		if len(v.segs) == 1 {
+			return e.noOpening(r.Breaker, expected, "the breaker never opened", "open it in a phase before this one")
+		}
+		for _, x := range v.adm {
+			if x.lo >= from && !x.leaked && x.hi <= limit {
+				return Verdict{
+					Result: Pass, Expected: expected, Observed: "after " + Interval{x.lo - from, x.hi - from}.String(),
+					Margin: short(limit - x.hi), Evidence: []string{x.id()},
+				}
+			}
+		}
+		if late := v.rejectedBetween(limit, forever); len(late) > 0 {
+			return Verdict{
+				Result: Fail, Expected: expected, Observed: fmt.Sprintf("none; still rejecting after %s", short(late[0].lo-from)),
+				Evidence: ids(late), Reason: "the breaker lets nobody through although its wait is over",
+			}
+		}
+		return Verdict{
+			Result: Inconclusive, Expected: expected, Observed: "no call after the wait", Reason: "no load asked the breaker after its wait",
+			Remedy: "keep the load on for longer than the wait",
+		}
+	})
+}

@@ -1,0 +1,203 @@
+package assert
+
+import (
+	"fmt"
+	"slices"
+	"time"
+)
+
+// count is what a visit shows of how many calls it admitted.
+type count struct {
+	lo, hi   int
+	rejected int // wholly after the last counted arrival and before the first outcome
+	unfit    string
+	show     []*admission
+}
+
+// count counts the admissions of a visit before its first outcome: nothing that
+// the breaker learned can have admitted them. Calls that were sent before that
+// outcome and arrived after it may have been admitted before it as well.
+func (v *view) count(vis *visit) count {
+	until := forever
+	for _, a := range vis.probes {
+		until = min(until, a.o)
+	}
+	c := count{}
+	lastHi := time.Duration(0)
+	for _, a := range vis.probes {
+		switch {
+		case a.hi < until:
+			c.lo++
+			c.show = append(c.show, a)
+			lastHi = max(lastHi, a.hi)
+		case a.lo < until:
+			c.hi++
+		}
+	}
+	c.hi += c.lo + v.stragglers(vis, until)
+	c.rejected = len(v.rejectedBetween(lastHi, until))
+	if v.lateOutcome(vis, until) {
+		c.unfit = "an attempt from before the opening ended inside the visit, and breakers may count it"
+	}
+	return c
+}
+
+// stragglers counts admissions that were sent before the breaker was certainly
+// open and arrived during the visit.
+func (v *view) stragglers(vis *visit, until time.Duration) int {
+	n := 0
+	for _, a := range v.adm {
+		if a.hi >= vis.half.Lo && a.hi < until && a.lo < vis.half.Lo && !slices.Contains(vis.probes, a) {
+			n++
+		}
+	}
+	return n
+}
+
+// lateOutcome reports whether an attempt that was admitted before a visit ended
+// during it, up to the end of counting.
+func (v *view) lateOutcome(vis *visit, until time.Duration) bool {
+	for _, a := range v.adm {
+		if a.hi < vis.half.Lo && a.settled >= vis.half.Lo && a.o < until && a.o >= vis.half.Lo {
+			return true
+		}
+	}
+	return false
+}
+
+// judge implements [Rule].
+func (r HalfOpenProbes) judge(e *evidence, a Assertion) Verdict {
+	want := max(r.Exactly, r.Max)
+	expected := fmt.Sprintf("exactly %d probes", want)
+	if r.Exactly == 0 {
+		expected = fmt.Sprintf("at most %d probes", want)
+	}
+	return e.each(r.Breaker, a, func(v *view, w Interval) Verdict {
+		if v.uncounted() {
+			return uncountedVerdict(expected)
+		}
+		var parts []Verdict
+		for _, vis := range v.visits {
+			if w.in(vis.half.Hi) {
+				parts = append(parts, r.one(v, vis, want))
+			}
+		}
+		if len(parts) == 0 {
+			return e.noOpening(r.Breaker, expected, "no half-open visit began in this phase",
+				"make the phase longer than the wait, under load")
+		}
+		return r.combine(expected, parts)
+	})
+}
+
+// one judges one visit.
+func (r HalfOpenProbes) one(v *view, vis *visit, want int) Verdict {
+	c := v.count(vis)
+	need := max(10, 2*want)
+	out := Verdict{Observed: fmt.Sprint(c.lo), Evidence: ids(c.show), Resolution: fmt.Sprintf("%d rejected before the first outcome", c.rejected)}
+	if c.hi > c.lo {
+		out.Observed = fmt.Sprintf("%d to %d", c.lo, c.hi)
+	}
+	switch {
+	case c.lo > want && c.unfit == "":
+		out.Result = Fail
+		out.Reason = fmt.Sprintf("%d calls were at the dependency before the first of them was answered", c.lo)
+	case c.unfit != "":
+		out.Result, out.Reason, out.Remedy = Inconclusive, c.unfit, "let calls in flight end before the wait does"
+	case c.rejected < need:
+		out.Result = Inconclusive
+		out.Reason = fmt.Sprintf("only %d calls were rejected between the last probe and the first outcome, %d are needed to know that no more are let through", c.rejected, need)
+		out.Remedy = "hold the probes (faults: hold) and raise the rate of this phase"
+	case c.hi > want:
+		out.Result = Inconclusive
+		out.Reason = "some calls were under way when the first outcome came: a connection pool or a retry may have delayed them"
+		out.Remedy = "give the SUT as many connections as probes, or declare the retry's unit"
+	case r.Exactly > 0 && c.lo < want && c.hi < want:
+		out.Result = Fail
+		out.Reason = fmt.Sprintf("%d calls were rejected while only %d probes were out", c.rejected, c.lo)
+	case r.Exactly > 0 && c.lo < want:
+		out.Result, out.Reason, out.Remedy = Inconclusive, "some calls were under way when the first outcome came", "hold the probes longer (hold.max)"
+	default:
+		out.Result, out.Margin = Pass, "exact"
+	}
+	return out
+}
+
+// combine joins the visits of a phase: one that fails decides, one that is fit
+// and passes is enough, visits that show nothing do not count.
+func (r HalfOpenProbes) combine(expected string, parts []Verdict) Verdict {
+	var pass, fail, dunno []Verdict
+	for _, p := range parts {
+		switch p.Result {
+		case Pass:
+			pass = append(pass, p)
+		case Fail:
+			fail = append(fail, p)
+		default:
+			dunno = append(dunno, p)
+		}
+	}
+	var out Verdict
+	switch {
+	case len(fail) > 0:
+		out = fail[0]
+		out.Observed = fmt.Sprintf("%s probes in one visit (%d of %d visits fail)", out.Observed, len(fail), len(parts))
+	case len(pass) > 0:
+		out = pass[0]
+		out.Observed = fmt.Sprintf("%s in %d of %d visits", out.Observed, len(pass), len(parts))
+		if len(dunno) > 0 {
+			out.Observed += ", the others do not tell"
+		}
+	default:
+		out = dunno[0]
+		out.Observed += " probes seen"
+	}
+	out.Expected = expected
+	return out
+}
+
+// judge implements [Rule].
+func (r ReopensOnFailedProbe) judge(e *evidence, a Assertion) Verdict {
+	const expected = "opens again after failed probes"
+	return e.each(r.Breaker, a, func(v *view, w Interval) Verdict {
+		n, cut := 0, 0
+		var show []*admission
+		for _, vis := range v.visits {
+			if !w.in(vis.half.Hi) || !v.mustReopen(vis) {
+				continue
+			}
+			switch vis.end {
+			case StateClosed:
+				return Verdict{
+					Result: Fail, Expected: expected, Observed: "closed after failed probes", Evidence: ids(vis.probes),
+					Reason: "calls flowed freely although the probes had failed",
+				}
+			case StateOpen:
+				n++
+				show = append(show, vis.probes...)
+			default:
+				cut++
+			}
+		}
+		if n == 0 {
+			return e.noOpening(r.Breaker, expected, fmt.Sprintf("no half-open visit with failed probes was seen to its end (%d were cut)", cut),
+				"make the phase longer than the wait, under load, with a fault that fails the probes")
+		}
+		return Verdict{Result: Pass, Expected: expected, Observed: fmt.Sprintf("%d of %d visits reopened", n, n), Evidence: ids(show), Margin: "exact"}
+	})
+}
+
+// mustReopen reports whether the outcomes of a visit have to open the breaker:
+// where it is declared the reference says so, else all the probes failed.
+func (v *view) mustReopen(vis *visit) bool {
+	if v.breaker.Declared {
+		end, _, ok := v.visitEnd(vis.probes)
+		return ok && end == StateOpen
+	}
+	for _, a := range vis.probes[:min(len(vis.probes), v.permitted())] {
+		if !a.failed {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,422 @@
+package attack_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"net/http"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
+	"github.com/faultline-go/faultline/attack"
+	"github.com/faultline-go/faultline/attack/pace"
+	"github.com/faultline-go/faultline/target/match"
+	"github.com/faultline-go/faultline/target/trace"
+)
+
+// TestSameTraceEveryTime is the signature habit: a minute of traffic, both
+// sides recorded, the same bytes in 20 runs of 20.
+func TestSameTraceEveryTime(t *testing.T) {
+	for _, latency := range []time.Duration{0, 60 * time.Millisecond} {
+		t.Run(latency.String(), func(t *testing.T) {
+			runs := 20
+			if raceDetector || testing.Short() {
+				runs = 3 // Its tenfold price would be paid 40 times.
+			}
+			var first string
+			var longest time.Duration
+			for i := range runs {
+				began := time.Now()
+				got := minute(t, latency)
+				longest = max(longest, time.Since(began))
+				if i == 0 {
+					first = got
+				} else if got != first {
+					t.Fatalf("run %d differs from the first: %s", i, firstDifference(first, got))
+				}
+			}
+			t.Logf("the longest of %d runs took %v", runs, longest)
+		})
+	}
+}
+
+// minute is 60 s at 100/s against a SUT of some latency.
+func minute(t *testing.T, latency time.Duration) (out string) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		w := newBubbleWorld(t, after(latency))
+		p := w.run(t, rate(time.Minute, 1000))
+		want := trace.Phase{Name: "one", To: time.Minute, OpenLoop: true, Planned: 6000, Sent: 6000}
+		if diff := cmp.Diff(want, p); diff != "" {
+			t.Errorf("phase (-want +got):\n%s", diff)
+		}
+		tr := w.finish(t)
+		if len(tr.Calls) != 6000 || len(tr.Attempts) != 6000 {
+			t.Errorf("%d calls, %d attempts, want 6000 of each", len(tr.Calls), len(tr.Attempts))
+		}
+		for i, c := range tr.Calls {
+			if c.ID != fmt.Sprintf("one/%d", i) || c.Class != "primary" || c.Sched != time.Duration(i)*10*time.Millisecond || c.Send != c.Sched {
+				t.Fatalf("call %d is %+v", i, c)
+			}
+		}
+		out = encode(t, tr)
+	})
+	return out
+}
+
+// firstDifference shows where two encodings part.
+func firstDifference(a, b string) string {
+	i := 0
+	for i < min(len(a), len(b)) && a[i] == b[i] {
+		i++
+	}
+	near := func(s string) string { return s[max(0, i-100):min(len(s), i+100)] }
+	return fmt.Sprintf("at byte %d\n%s\n%s", i, near(a), near(b))
+}
+
+// TestClosedLoopSameTraceEveryTime has 8 workers that start at one instant.
+func TestClosedLoopSameTraceEveryTime(t *testing.T) {
+	once := func() (out string) {
+		synctest.Test(t, func(t *testing.T) {
+			w := newBubbleWorld(t, after(20*time.Millisecond))
+			p := calls(400, 8)
+			p.Gap = 5 * time.Millisecond
+			w.run(t, p)
+			out = encode(t, w.finish(t))
+		})
+		return out
+	}
+	first := once()
+	for range 19 {
+		if got := once(); got != first {
+			t.Fatal(firstDifference(first, got))
+		}
+	}
+}
+
+// TestStalledSystem holds every call between 1 s and 3 s, with room
+// for 10: what does not fit is counted and never made up for.
+func TestStalledSystem(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		start := time.Now()
+		w := newBubbleWorld(t, func(rw http.ResponseWriter, r *http.Request) {
+			d := time.Duration(0)
+			if s := time.Since(start); s >= time.Second && s < 3*time.Second {
+				d = 3*time.Second - s
+			}
+			after(d)(rw, r)
+		})
+		p := rate(5*time.Second, 10)
+		got := w.run(t, p)
+		tr := w.finish(t)
+		// Slots 100 to 109 are held until 3 s, so 110 to 299 find no room, and 300
+		// too: the held answers are on their way back when it is due.
+		want := trace.Phase{Name: "one", To: 5 * time.Second, OpenLoop: true, Planned: 500, Sent: 309, Saturated: 191}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("phase (-want +got):\n%s", diff)
+		}
+		for i := 1; i < len(tr.Calls); i++ {
+			if apart := tr.Calls[i].Send - tr.Calls[i-1].Send; apart < 10*time.Millisecond {
+				t.Errorf("%s was sent %v after %s: that is catching up", tr.Calls[i].ID, apart, tr.Calls[i-1].ID)
+			}
+		}
+	})
+}
+
+// TestLateProcess has a process that stalls: slots that it slept through are
+// dropped, those within MaxLate still go.
+func TestLateProcess(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newBubbleWorld(t, after(0))
+		p := rate(time.Second, 10)
+		p.Schedule = stalling{p.Schedule, map[int]time.Duration{50: 105 * time.Millisecond}}
+		got := w.run(t, p)
+		tr := w.finish(t)
+		// Slot 49 left at 490 ms and the process slept until 595 ms: 50 to 58 are
+		// more than 10 ms late, 59 is 5 ms late and goes.
+		want := trace.Phase{Name: "one", To: time.Second, OpenLoop: true, Planned: 100, Sent: 91, Dropped: 9}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("phase (-want +got):\n%s", diff)
+		}
+		c := tr.Calls[50]
+		if c.ID != "one/50" || c.Sched != 590*time.Millisecond || c.Send != 595*time.Millisecond {
+			t.Errorf("the first call after the stall is %+v", c)
+		}
+	})
+}
+
+// stalling is a schedule that keeps its asker for a while: a process that did
+// not get the processor.
+type stalling struct {
+	pace.Schedule
+	at map[int]time.Duration // by slot
+}
+
+func (s stalling) Due(n int) time.Duration {
+	time.Sleep(s.at[n])
+	delete(s.at, n)
+	return s.Schedule.Due(n)
+}
+
+// TestEverySlotIsAccountedFor holds for any rate, room, latency and stalls.
+func TestEverySlotIsAccountedFor(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		p := rate(time.Duration(rapid.IntRange(1, 2000).Draw(rt, "ms"))*time.Millisecond, rapid.IntRange(1, 12).Draw(rt, "room"))
+		stalls := map[int]time.Duration{}
+		for range rapid.IntRange(0, 3).Draw(rt, "stalls") {
+			stalls[rapid.IntRange(0, 100).Draw(rt, "slot")] = time.Duration(rapid.IntRange(1, 500).Draw(rt, "stall")) * time.Millisecond
+		}
+		schedule := pace.Constant{Num: rapid.IntRange(1, 300).Draw(rt, "num"), Per: time.Second}
+		p.Schedule = stalling{schedule, maps.Clone(stalls)}
+		latency := time.Duration(rapid.IntRange(0, 400).Draw(rt, "latency")) * time.Millisecond
+		var got trace.Phase
+		var tr *trace.Trace
+		synctest.Test(t, func(t *testing.T) {
+			w := newBubbleWorld(t, after(latency))
+			got = w.run(t, p)
+			tr = w.finish(t)
+		})
+		fmt.Printf("DBG %+v\n", got)
+		if want := schedule.Count(p.Duration); got.Planned != want {
+			rt.Errorf("planned %d, but %d slots were due", got.Planned, want)
+		}
+		if got.Planned != got.Sent+got.Dropped+got.Saturated {
+			rt.Errorf("slots are missing or counted twice: %+v", got)
+		}
+		if len(tr.Calls) != got.Sent || len(tr.Attempts) != got.Sent {
+			rt.Errorf("%d sent, but %d calls and %d attempts were recorded", got.Sent, len(tr.Calls), len(tr.Attempts))
+		}
+		if len(stalls) == 0 && got.Dropped != 0 {
+			rt.Errorf("%d dropped without a stall", got.Dropped)
+		}
+		for _, c := range tr.Calls {
+			if c.Send < c.Sched || c.Send-c.Sched > attack.MaxLate {
+				rt.Errorf("%s was due at %v and sent at %v", c.ID, c.Sched, c.Send)
+			}
+		}
+	})
+}
+
+func TestStragglersDoNotHoldThePhase(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newBubbleWorld(t, after(time.Second))
+		one := w.run(t, rate(500*time.Millisecond, 100))
+		p := rate(500*time.Millisecond, 100)
+		p.Index, p.Name = 1, "two"
+		two := w.run(t, p)
+		if one.To != 500*time.Millisecond || two.From != one.To || two.To != time.Second {
+			t.Errorf("phases run from %v to %v and from %v to %v", one.From, one.To, two.From, two.To)
+		}
+		tr := w.finish(t)
+		if n := len(tr.Calls); n != 100 {
+			t.Errorf("%d calls were recorded, want 100", n)
+		}
+		for _, c := range tr.Calls {
+			if c.Class != "primary" {
+				t.Fatalf("%+v", c)
+			}
+		}
+		if last := tr.Calls[99].End; last < 1990*time.Millisecond {
+			t.Errorf("the last call ended at %v", last)
+		}
+	})
+}
+
+func TestLockstep(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newBubbleWorld(t, after(20*time.Millisecond))
+		p := calls(50, 1)
+		p.Gap = 5 * time.Millisecond
+		got := w.run(t, p)
+		tr := w.finish(t)
+		if got.Planned != 50 || got.Sent != 50 || got.OpenLoop || got.To != tr.Calls[49].End {
+			t.Errorf("phase is %+v, the last call ended at %v", got, tr.Calls[49].End)
+		}
+		for i := 1; i < len(tr.Calls); i++ {
+			if gap := tr.Calls[i].Send - tr.Calls[i-1].End; gap != p.Gap {
+				t.Errorf("%s was sent %v after the end of the call before", tr.Calls[i].ID, gap)
+			}
+			if tr.Calls[i].Sched != tr.Calls[i].Send {
+				t.Errorf("%s: scheduled %v, sent %v", tr.Calls[i].ID, tr.Calls[i].Sched, tr.Calls[i].Send)
+			}
+		}
+	})
+}
+
+// TestClosedLoopKeepsItsConcurrency looks at how many calls overlap.
+func TestClosedLoopKeepsItsConcurrency(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newBubbleWorld(t, after(20*time.Millisecond))
+		got := w.run(t, calls(40, 4))
+		tr := w.finish(t)
+		if got.Sent != 40 || len(tr.Calls) != 40 {
+			t.Errorf("%d sent, %d recorded, want 40", got.Sent, len(tr.Calls))
+		}
+		most := 0
+		for _, c := range tr.Calls {
+			n := 0
+			for _, d := range tr.Calls {
+				if d.Send <= c.Send && c.Send < d.End {
+					n++
+				}
+			}
+			most = max(most, n)
+		}
+		if most != 4 {
+			t.Errorf("at most %d calls were in flight, want 4", most)
+		}
+	})
+}
+
+func TestUntilEndsThePhase(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newBubbleWorld(t, after(0))
+		asked := 0
+		p := calls(100, 1)
+		p.Until = func() bool { asked++; return asked > 20 }
+		got := w.run(t, p)
+		tr := w.finish(t)
+		if asked != 21 || got.Sent != 20 || got.Planned != 100 || len(tr.Calls) != 20 {
+			t.Errorf("asked %d times, %d calls recorded, phase is %+v", asked, len(tr.Calls), got)
+		}
+	})
+}
+
+// TestStopping stops a phase in every way, in both modes, at 1.005 s.
+func TestStopping(t *testing.T) {
+	for _, tc := range []struct {
+		name  string
+		phase attack.Phase
+		abort bool
+		want  error
+	}{
+		{"abort a rate", rate(time.Minute, 1000), true, attack.ErrAborted},
+		{"cancel a rate", rate(time.Minute, 1000), false, context.Canceled},
+		{"abort a full rate", rate(time.Minute, 3), true, attack.ErrAborted},
+		{"abort a loop", calls(100, 5), true, attack.ErrAborted},
+		{"cancel a loop", calls(100, 5), false, context.Canceled},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w := newBubbleWorld(t, after(1900*time.Millisecond))
+				ctx, cancel := context.WithCancel(t.Context())
+				defer cancel()
+				const at = 1005 * time.Millisecond
+				time.AfterFunc(at, func() {
+					if tc.abort {
+						w.Abort()
+					} else {
+						cancel()
+					}
+				})
+				got, err := w.Run(ctx, tc.phase)
+				if !errors.Is(err, tc.want) {
+					t.Errorf("the error is %v, want %v", err, tc.want)
+				}
+				tr := w.finish(t)
+				if took := time.Since(w.start); took > at+100*time.Millisecond {
+					t.Errorf("it took until %v", took)
+				}
+				checkStopped(t, tc.phase, got, tr, at)
+			})
+		})
+	}
+}
+
+func checkStopped(t *testing.T, p attack.Phase, got trace.Phase, tr *trace.Trace, at time.Duration) {
+	t.Helper()
+	want := trace.Phase{Name: "one", To: at, OpenLoop: true, Planned: 101, Sent: min(101, p.MaxInFlight)}
+	want.Saturated = want.Planned - want.Sent
+	if p.Schedule == nil {
+		want.OpenLoop, want.Planned, want.Sent, want.Saturated = false, p.Calls, p.Concurrency, 0
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("phase (-want +got):\n%s", diff)
+	}
+	if len(tr.Calls) != got.Sent {
+		t.Errorf("%d calls were recorded, %d sent", len(tr.Calls), got.Sent)
+	}
+	for _, c := range tr.Calls {
+		if c.Err != trace.ErrCanceled || c.Status != 0 || c.Class != "" || c.End != at {
+			t.Fatalf("a call that was stopped is %+v", c)
+		}
+	}
+}
+
+func TestAfterAbortNothingIsSent(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newBubbleWorld(t, after(0))
+		w.Abort()
+		if _, err := w.Run(t.Context(), rate(time.Second, 1)); !errors.Is(err, attack.ErrAborted) {
+			t.Errorf("run: %v", err)
+		}
+		if _, err := w.Once(t.Context(), 2, 0, match.Target{Path: "/"}); !errors.Is(err, attack.ErrAborted) {
+			t.Errorf("once: %v", err)
+		}
+		if tr := w.finish(t); len(tr.Attempts) != 0 {
+			t.Errorf("%d requests arrived", len(tr.Attempts))
+		}
+	})
+}
+
+func TestWaitHasALimit(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newBubbleWorld(t, after(1900*time.Millisecond))
+		w.run(t, rate(50*time.Millisecond, 100))
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		if err := w.Wait(ctx); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("wait: %v", err)
+		}
+		if took := time.Since(w.start); took != 1050*time.Millisecond {
+			t.Errorf("it waited until %v", took)
+		}
+		w.finish(t)
+	})
+}
+
+func TestTimeouts(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newBubbleWorld(t, func(rw http.ResponseWriter, r *http.Request) {
+			if strings.HasPrefix(r.URL.Path, "/body") {
+				rw.WriteHeader(http.StatusOK)
+				_ = http.NewResponseController(rw).Flush()
+			}
+			<-r.Context().Done()
+		})
+		for seq, path := range []string{"/headers", "/body"} {
+			c, err := w.Once(t.Context(), 2, uint64(seq), match.Target{Path: path})
+			if err != nil {
+				t.Fatal(err)
+			}
+			late := c.End - c.Send - 2*time.Second
+			if c.Err != trace.ErrTimeout || late <= 0 || late >= time.Microsecond || c.Answered() {
+				t.Errorf("%s: %+v", path, c)
+			}
+			if got := c.First != trace.None; got != (path == "/body") {
+				t.Errorf("%s: first byte at %v, status %d", path, c.First, c.Status)
+			}
+		}
+		w.finish(t)
+	})
+}
+
+// TestOwnDeadlineIsAStop tells the caller's deadline from a call's timeout.
+func TestOwnDeadlineIsAStop(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newBubbleWorld(t, after(time.Minute))
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		c, err := w.Once(ctx, 2, 0, match.Target{Path: "/"})
+		if err != nil || c.Err != trace.ErrCanceled {
+			t.Errorf("%+v, %v", c, err)
+		}
+		w.finish(t)
+	})
+}

@@ -1,0 +1,175 @@
+package attack
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptrace"
+	"net/url"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/net/http/httpguts"
+
+	"github.com/faultline-go/faultline/target/match"
+	"github.com/faultline-go/faultline/target/trace"
+)
+
+// MaxBody is how much of an answer's body classification sees, in bytes; the
+// rest is read and thrown away. A call whose body was longer, and had to be
+// looked into, says so in its Detail.
+const MaxBody = 1 << 20
+
+// errTimeout is the cause of a context that ended by a call's own timeout.
+var errTimeout = errors.New("the call's timeout has passed")
+
+// observer is the transport that vegeta's workers send through. It makes the
+// call that the worker's number stands for and answers the worker itself.
+type observer struct{ *Attacker }
+
+// RoundTrip reads which call is meant from the headers that vegeta sets.
+func (o observer) RoundTrip(req *http.Request) (*http.Response, error) {
+	o.mu.Lock()
+	r := o.runs[req.Header.Get("X-Vegeta-Attack")]
+	o.mu.Unlock()
+	seq, err := strconv.ParseUint(req.Header.Get("X-Vegeta-Seq"), 10, 64)
+	if r == nil || err != nil {
+		return nil, fmt.Errorf("unknown call %q of phase %q", req.Header.Get("X-Vegeta-Seq"), req.Header.Get("X-Vegeta-Attack"))
+	}
+	if due, ok := r.gate.begin(seq); ok {
+		defer r.gate.end()
+		p := r.phase
+		o.call(r.context(), order{phase: p.Index, seq: seq, due: due, target: pick(p.Targets, p.Seed, seq)})
+	}
+	return &http.Response{
+		StatusCode: http.StatusOK,
+		Proto:      "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
+		Header:  http.Header{},
+		Body:    http.NoBody,
+		Request: req,
+	}, nil
+}
+
+// order is one call to be made.
+type order struct {
+	phase  int
+	seq    uint64
+	due    time.Time // zero: when it is sent
+	target match.Target
+}
+
+// call makes one call and records it. The target was checked before.
+func (a *Attacker) call(ctx context.Context, o order) trace.Call {
+	ctx, cancel := context.WithTimeoutCause(ctx, a.cfg.Timeout+jitter(o.phase, o.seq), errTimeout)
+	defer cancel()
+	var first atomic.Int64 // The transport may still write it when the call was canceled.
+	first.Store(int64(trace.None))
+	rec := a.cfg.Recorder
+	req, err := a.request(httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
+		GotFirstResponseByte: func() {
+			first.CompareAndSwap(int64(trace.None), int64(rec.Since(time.Now())))
+		},
+	}), o.target)
+	c := trace.Call{
+		ID:     a.cfg.Correlator.ID(o.phase, o.seq),
+		Phase:  a.cfg.Correlator.Phases[o.phase],
+		Target: o.target.Name,
+	}
+	rec.Sent(c.ID)
+	c.Send = rec.Since(time.Now())
+	c.Sched = c.Send
+	if !o.due.IsZero() {
+		c.Sched = rec.Since(o.due)
+	}
+	if err == nil {
+		a.cfg.Correlator.Carry(req.Header.Set, o.phase, o.seq)
+		err = a.exchange(req, &c)
+	}
+	c.First = time.Duration(first.Load())
+	c.End = rec.Since(time.Now())
+	if err != nil {
+		c.Err = kindOf(ctx, err)
+	}
+	if c.Err == trace.ErrOther {
+		c.Detail = err.Error()
+	}
+	rec.Ended(c)
+	return c
+}
+
+// exchange sends the request and reads all of the answer into c.
+func (a *Attacker) exchange(req *http.Request, c *trace.Call) error {
+	resp, err := a.transport.RoundTrip(req)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = resp.Body.Close() }() // What counts was read before.
+	c.Status = resp.StatusCode
+	if a.cfg.InstanceHeader != "" {
+		c.Instance = resp.Header.Get(a.cfg.InstanceHeader)
+	}
+	var body []byte
+	if a.cfg.Classes.NeedBody() {
+		if body, err = io.ReadAll(io.LimitReader(resp.Body, MaxBody)); err != nil {
+			return err
+		}
+	}
+	rest, err := io.Copy(io.Discard, resp.Body)
+	if err != nil {
+		return err
+	}
+	if len(body) == MaxBody && rest > 0 {
+		c.Detail = fmt.Sprintf("classified by the first %d of %d body bytes", MaxBody, MaxBody+rest)
+	}
+	c.Class = a.cfg.Classes.Classify(c.Status, resp.Header.Get, body)
+	return nil
+}
+
+// request builds the request for a target, without a call's identity.
+func (a *Attacker) request(ctx context.Context, t match.Target) (*http.Request, error) {
+	u, err := url.Parse(strings.TrimSuffix(a.base.String(), "/") + "/" + strings.TrimPrefix(t.Path, "/"))
+	if err != nil {
+		return nil, fmt.Errorf("path: %w", err)
+	}
+	req, err := http.NewRequestWithContext(ctx, t.Method, u.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+	for k, v := range t.Headers {
+		if !httpguts.ValidHeaderFieldName(k) || !httpguts.ValidHeaderFieldValue(v) {
+			return nil, fmt.Errorf("header %q: %q cannot be sent", k, v)
+		}
+		req.Header.Set(k, v)
+		if strings.EqualFold(k, "Host") {
+			req.Host = v
+		}
+	}
+	if user := u.User; user != nil && req.Header.Get("Authorization") == "" {
+		password, _ := user.Password()
+		req.SetBasicAuth(user.Username(), password)
+	}
+	setBody(req, t.Body)
+	return req, nil
+}
+
+// setBody gives a request a body that Go's transport cannot send twice. Without
+// one it silently repeats a GET, or a request with an idempotency key, whose
+// reused connection breaks; the request may have arrived by then.
+func setBody(req *http.Request, body string) {
+	replayable := req.Header.Get("Idempotency-Key") != "" || req.Header.Get("X-Idempotency-Key") != ""
+	switch req.Method {
+	case http.MethodGet, http.MethodHead, http.MethodOptions, http.MethodTrace:
+		replayable = true
+	}
+	if body == "" && !replayable {
+		return // An empty body that is not nil would be sent in chunks.
+	}
+	req.Body = io.NopCloser(bytes.NewReader([]byte(body)))
+	req.ContentLength = int64(len(body))
+	req.GetBody = nil
+}

@@ -1,0 +1,213 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+
+	"github.com/faultline-go/faultline/assert"
+	"github.com/faultline-go/faultline/assert/report"
+	"github.com/faultline-go/faultline/ci"
+	"github.com/faultline-go/faultline/experiments"
+	"github.com/faultline-go/faultline/experiments/run"
+	"github.com/faultline-go/faultline/target/trace"
+)
+
+// outcome is what one experiment came to.
+type outcome struct {
+	summary report.Summary
+	end     report.End
+	lost    bool // something of the run's folder could not be written
+}
+
+// carryOutJob carries out one experiment, judges it and leaves its folder.
+func (a app) carryOutJob(ctx context.Context, f runFlags, j job) outcome {
+	began := a.now()
+	res, err := a.measure(ctx, f, j)
+	o := outcome{summary: report.Summary{
+		Experiment: j.plan.Name,
+		File:       j.file,
+		Policy:     report.Policy(f.inconclusive.word),
+		Seed:       j.plan.Seed,
+		Tool:       toolVersion(),
+		Started:    began,
+		Duration:   a.now().Sub(began),
+	}}
+	o.conclude(ctx, j.plan, res, err)
+	o.lost = !a.leave(f, j, o, res)
+	return o
+}
+
+// measure runs the plan. What came before the error, if anything, is returned
+// with it.
+func (a app) measure(ctx context.Context, f runFlags, j job) (*run.Result, error) {
+	// The plan is written first, so that a run that dies leaves what it was.
+	if err := writeAtomic(filepath.Join(j.dir, "plan.yaml"), func(w io.Writer) error {
+		doc, err := experiments.MarshalPlan(j.plan)
+		if err != nil {
+			return err
+		}
+		_, err = w.Write(doc)
+		return err
+	}); err != nil {
+		return nil, fmt.Errorf("%w; make room, or choose another folder with --out", err)
+	}
+	opt := run.Options{Tool: toolVersion(), BaseDir: filepath.Dir(j.file)}
+	if j.plan.SUT.Launch != nil {
+		log, err := os.Create(filepath.Join(j.dir, "sut.log"))
+		if err != nil {
+			return nil, fmt.Errorf("open the log of the system under test: %w", err)
+		}
+		defer log.Close()
+		opt.SUTLog = log
+	}
+	if !f.quiet {
+		p := &progress{w: a.stderr, screen: a.screenOf(a.stderr, f.noColor)}
+		p.line(fmt.Sprintf("%s: %d phases, seed %d, into %s", j.plan.Name, len(j.plan.Phases), j.plan.Seed, j.dir))
+		defer p.done()
+		opt.Progress = p.show
+	}
+	return a.carryOut(ctx, j.plan, opt)
+}
+
+// conclude judges what was recorded and says what it comes to.
+//
+// A run that could not be carried out decides nothing, whatever its trace holds: a
+// service that died would otherwise fail on assertions that do not name its
+// defect. One that was interrupted is judged as far as it went.
+func (o *outcome) conclude(ctx context.Context, plan *experiments.Plan, res *run.Result, err error) {
+	s := &o.summary
+	recorded := &trace.Trace{}
+	if res != nil && res.Trace != nil {
+		recorded = res.Trace
+		s.Rung = res.Rung
+		s.Phases = recorded.Phases
+		s.Calls, s.Attempts = len(recorded.Calls), len(recorded.Attempts)
+	}
+	rep := assert.Evaluate(plan.Spec(), recorded)
+	o.end, s.Reason, s.Remedy = ending(ctx, res, err)
+	measured := res != nil && res.Trace != nil
+	if !measured || o.end == report.EndUnmeasured {
+		rep.Verdicts = undecided(rep.Verdicts, s.Reason, s.Remedy)
+	}
+	if !measured {
+		rep.Integrity, rep.Breakers = nil, nil
+	}
+	s.Assertions, s.Integrity, s.Breakers = rep.Verdicts, rep.Integrity, rep.Breakers
+	s.Verdict, s.ExitCode = report.Conclude(rep, o.end, s.Policy)
+}
+
+// ending says how a run ended, and why where that was not to its end.
+func ending(ctx context.Context, res *run.Result, err error) (end report.End, reason, remedy string) {
+	var precondition *run.PreconditionError
+	i := interrupted(ctx)
+	switch {
+	case i != nil && (err != nil || res == nil || res.Interrupted):
+		reason = i.Error() + "; what had been recorded until then was judged"
+		if res == nil || res.Trace == nil {
+			reason = i.Error() + " before anything was recorded"
+		}
+		return i.end(), reason, ""
+	case errors.As(err, &precondition):
+		return report.EndUnmeasured, precondition.What, precondition.Remedy
+	case err != nil:
+		return report.EndUnmeasured, err.Error(), ""
+	case res == nil || res.Trace == nil:
+		return report.EndUnmeasured, "the run left no trace", "this is a defect of faultline; please report it"
+	}
+	return report.EndComplete, "", ""
+}
+
+// undecided turns verdicts into ones that say why nothing can be said.
+func undecided(verdicts []assert.Verdict, reason, remedy string) []assert.Verdict {
+	out := make([]assert.Verdict, 0, len(verdicts))
+	for _, v := range verdicts {
+		out = append(out, assert.Verdict{
+			ID: v.ID, Kind: v.Kind, Phase: v.Phase, Line: v.Line,
+			Result: assert.Inconclusive, Expected: v.Expected, Observed: "not measured",
+			Reason: reason, Remedy: remedy,
+		})
+	}
+	return out
+}
+
+// leave writes the run's folder. It tells of what could not be written and
+// reports whether all was. verdicts.json comes last: where it is, the rest is.
+func (a app) leave(f runFlags, j job, o outcome, res *run.Result) bool {
+	type file struct {
+		name  string
+		write func(io.Writer) error
+	}
+	files := []file{
+		{"junit.xml", func(w io.Writer) error { return ci.WriteJUnit(w, []ci.Run{o.ciRun()}, f.ciOptions()) }},
+		{"summary.md", func(w io.Writer) error { return report.WriteMarkdown(w, o.summary) }},
+		{"verdicts.json", func(w io.Writer) error { return report.WriteJSON(w, o.summary) }},
+	}
+	if res != nil && res.Trace != nil {
+		files = append([]file{{"trace.jsonl", func(w io.Writer) error { return trace.Write(w, res.Trace) }}}, files...)
+	}
+	all := true
+	for _, file := range files {
+		if err := writeAtomic(filepath.Join(j.dir, file.name), file.write); err != nil {
+			fmt.Fprintf(a.stderr, "faultline: %v\n", err)
+			all = false
+		}
+	}
+	return all
+}
+
+// ciRun is the outcome as CI systems are told of it.
+func (o outcome) ciRun() ci.Run {
+	s := o.summary
+	r := ci.Run{
+		Experiment: s.Experiment, File: s.File, Tool: s.Tool, Seed: s.Seed, Rung: s.Rung,
+		Started: s.Started, Duration: s.Duration, Phases: s.Phases,
+		Report: assert.Report{Verdicts: s.Assertions, Integrity: s.Integrity, Breakers: s.Breakers},
+	}
+	kind := ""
+	switch o.end {
+	case report.EndComplete:
+		return r
+	case report.EndUnmeasured:
+		kind = "precondition"
+	case report.EndAborted:
+		kind = "aborted"
+	case report.EndInterrupted, report.EndTerminated:
+		kind = "interrupted"
+	}
+	r.Trouble = &ci.Trouble{Type: kind, Reason: s.Reason, Remedy: s.Remedy}
+	return r
+}
+
+func (f runFlags) ciOptions() ci.Options {
+	return ci.Options{SkipInconclusive: f.inconclusive.word == string(report.PolicySkip)}
+}
+
+// writeJUnit writes the file of --junit and reports whether it could.
+func (a app) writeJUnit(f runFlags, path string, runs []ci.Run) bool {
+	err := writeAtomic(path, func(w io.Writer) error { return ci.WriteJUnit(w, runs, f.ciOptions()) })
+	if err != nil {
+		fmt.Fprintf(a.stderr, "faultline: --junit: %v\n", err)
+	}
+	return err == nil
+}
+
+// print writes the report to standard output and reports whether it could.
+func (a app) print(f runFlags, s report.Summary) bool {
+	var err error
+	if f.format.word == formatJSON {
+		err = report.WriteJSON(a.stdout, s)
+	} else {
+		screen := a.screenOf(a.stdout, f.noColor)
+		err = report.WriteText(a.stdout, s, report.TextOptions{
+			Width: screen.width, Color: screen.color, ASCII: screen.ascii, Quiet: f.quiet,
+		})
+	}
+	if err != nil {
+		fmt.Fprintf(a.stderr, "faultline: %v\n", err)
+	}
+	return err == nil
+}

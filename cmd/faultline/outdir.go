@@ -1,0 +1,101 @@
+package main
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+)
+
+// outRoot is where runs go when nobody says where.
+const outRoot = "faultline-out"
+
+// newFolder makes a folder for a run under [outRoot], named by experiment and
+// time. It never takes one that exists.
+func newFolder(experiment string, now time.Time) (string, error) {
+	stem := filepath.Join(outRoot, folderName(experiment)+"-"+now.Format("20060102-150405"))
+	if err := os.MkdirAll(outRoot, 0o755); err != nil {
+		return "", fmt.Errorf("make the folder of the run: %w; choose another with --out", err)
+	}
+	for n := 1; ; n++ {
+		dir := stem
+		if n > 1 {
+			dir = fmt.Sprintf("%s-%d", stem, n)
+		}
+		err := os.Mkdir(dir, 0o755)
+		switch {
+		case err == nil:
+			return dir, nil
+		case !errors.Is(err, fs.ErrExist):
+			return "", fmt.Errorf("make the folder of the run: %w; choose another with --out", err)
+		}
+	}
+}
+
+// givenFolder makes the folder that --out names. One that has something in it is
+// refused: a run never writes over what another left.
+func givenFolder(dir string) error {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return fmt.Errorf("--out %s: %w; name a folder that can be made", dir, err)
+	}
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return fmt.Errorf("--out %s: %w; name a folder that can be read", dir, err)
+	}
+	if len(entries) > 0 {
+		return fmt.Errorf("--out %s: the folder is not empty (it has %s) and a run writes over nothing; name a new folder, or remove this one", dir, entries[0].Name())
+	}
+	return nil
+}
+
+// folderName is an experiment's name as the name of a folder that is not hidden
+// and leads nowhere else.
+func folderName(experiment string) string {
+	name := strings.TrimLeft(strings.NewReplacer("/", "-", `\`, "-").Replace(experiment), ".-")
+	if name == "" {
+		return "experiment"
+	}
+	return name
+}
+
+// writeAtomic writes a file so that whoever reads it, also after a crash, finds
+// all of it or nothing.
+func writeAtomic(path string, write func(io.Writer) error) (err error) {
+	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+"-*")
+	if err != nil {
+		return fmt.Errorf("write %s: %w", path, err)
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, os.Remove(f.Name()))
+		}
+	}()
+	if err := fill(f, write); err != nil {
+		return fmt.Errorf("write %s: %w", path, err)
+	}
+	if err := os.Rename(f.Name(), path); err != nil {
+		return fmt.Errorf("write %s: %w", path, err)
+	}
+	return nil
+}
+
+// fill writes a file's content to the disk and closes it, whatever happens.
+func fill(f *os.File, write func(io.Writer) error) error {
+	buffered := bufio.NewWriter(f)
+	err := write(buffered)
+	if err == nil {
+		err = buffered.Flush()
+	}
+	if err == nil {
+		err = f.Sync()
+	}
+	if err == nil {
+		err = f.Chmod(0o644)
+	}
+	return errors.Join(err, f.Close())
+}

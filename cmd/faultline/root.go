@@ -1,0 +1,193 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"runtime/debug"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/faultline-go/faultline/assert/report"
+	"github.com/faultline-go/faultline/experiments"
+	"github.com/faultline-go/faultline/experiments/run"
+	"github.com/faultline-go/faultline/internal/yamldoc"
+)
+
+// Main carries out one command line and returns the exit code.
+func Main(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
+	return app{
+		stdin:  stdin,
+		stdout: stdout,
+		stderr: stderr,
+		getenv: os.Getenv,
+		now:    time.Now,
+		notify: func(c chan<- os.Signal) func() {
+			signal.Notify(c, os.Interrupt, syscall.SIGTERM)
+			return func() { signal.Stop(c) }
+		},
+		carryOut: run.Run,
+	}.main(args)
+}
+
+// app is what the commands reach of the world. Tests replace parts of it.
+type app struct {
+	stdin    io.Reader
+	stdout   io.Writer // the report
+	stderr   io.Writer // what is said on the way
+	getenv   func(string) string
+	now      func() time.Time
+	notify   func(chan<- os.Signal) (stop func())
+	carryOut func(context.Context, *experiments.Plan, run.Options) (*run.Result, error)
+}
+
+// exitError ends a command with an exit code. Without an error, what there is to
+// say has been said.
+type exitError struct {
+	code int
+	err  error
+}
+
+// Error implements error.
+func (e *exitError) Error() string {
+	if e.err == nil {
+		return fmt.Sprintf("exit code %d", e.code)
+	}
+	return e.err.Error()
+}
+
+// Unwrap returns what happened.
+func (e *exitError) Unwrap() error { return e.err }
+
+// exit makes the error that ends a command with a code, nil for 0.
+func exit(code int, err error) error {
+	if code == report.ExitPass && err == nil {
+		return nil
+	}
+	return &exitError{code, err}
+}
+
+// main carries out a command line. What cobra refuses is bad usage; a command
+// says its own exit code. A panic is an internal error: faultline could not tell,
+// which Go's own exit code, 2, would call a bad definition.
+func (a app) main(args []string) (code int) {
+	defer func() {
+		if p := recover(); p != nil {
+			code = a.internalError(p)
+		}
+	}()
+	root := a.root()
+	root.SetArgs(args)
+	err := root.ExecuteContext(context.Background())
+	var e *exitError
+	switch {
+	case err == nil:
+		return report.ExitPass
+	case !errors.As(err, &e):
+		e = &exitError{report.ExitDefinition, err}
+	}
+	if e.err != nil {
+		fmt.Fprintf(a.stderr, "faultline: %v\n", e.err)
+	}
+	return e.code
+}
+
+// internalError tells of a panic.
+func (a app) internalError(p any) int {
+	fmt.Fprintf(a.stderr, "faultline: internal error: %v\n%s\nThis is a defect of faultline, not of what it tests; please report it with the lines above.\n",
+		p, debug.Stack())
+	return report.ExitInconclusive
+}
+
+// root builds the tree of commands.
+func (a app) root() *cobra.Command {
+	root := &cobra.Command{
+		Use:   "faultline",
+		Short: "Prove from outside what a circuit breaker does",
+		Long: `faultline stands on both sides of a system under test: it sends the client
+traffic and it is the failing dependency. From what both sides saw it infers
+what the circuit breaker did, and judges it.`,
+		Example: `  faultline run experiments/quickstart.yaml
+  faultline target --upstream http://127.0.0.1:9901`,
+		Version:       toolVersion(),
+		SilenceErrors: true, // main prints them
+		SilenceUsage:  true,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			// Without a command nothing was proved, so this is not success: a
+			// script that lost its arguments must notice.
+			cmd.SetOut(a.stderr)
+			return errors.Join(cmd.Help(), exit(report.ExitDefinition, nil))
+		},
+	}
+	root.SetIn(a.stdin)
+	root.SetOut(a.stdout)
+	root.SetErr(a.stderr)
+	root.SetFlagErrorFunc(flagError)
+	root.SetHelpCommand(helpCommand())
+	root.AddCommand(a.runCommand(), a.targetCommand(), a.versionCommand())
+	return root
+}
+
+// flagError adds to a flag that was refused what to write instead.
+func flagError(cmd *cobra.Command, err error) error {
+	hint := ""
+	var unknown *pflag.NotExistError
+	if errors.As(err, &unknown) {
+		var known []string
+		cmd.Flags().VisitAll(func(f *pflag.Flag) { known = append(known, f.Name) })
+		if near := yamldoc.Nearest(unknown.GetSpecifiedName(), known); near != "" {
+			hint = "; did you mean --" + near + "?"
+		}
+	}
+	return fmt.Errorf("%w%s\nSee %s --help", err, hint, cmd.CommandPath())
+}
+
+// helpCommand is cobra's, but a topic that does not exist is an error.
+func helpCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:     "help [command]",
+		Short:   "Help about a command",
+		Example: "  faultline help run",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			about, rest, err := cmd.Root().Find(args)
+			if err != nil {
+				return err
+			}
+			if len(rest) > 0 {
+				return fmt.Errorf("%s has no command %q; see %s --help", about.CommandPath(), strings.Join(rest, " "), about.CommandPath())
+			}
+			about.InitDefaultHelpFlag()
+			return about.Help()
+		},
+	}
+}
+
+// choice is a flag with a few allowed words.
+type choice struct {
+	word    string
+	allowed []string
+}
+
+// String implements pflag.Value.
+func (c *choice) String() string { return c.word }
+
+// Type implements pflag.Value; it is what help shows of the flag's value.
+func (c *choice) Type() string { return strings.Join(c.allowed, "|") }
+
+// Set implements pflag.Value.
+func (c *choice) Set(word string) error {
+	for _, w := range c.allowed {
+		if w == word {
+			c.word = word
+			return nil
+		}
+	}
+	return fmt.Errorf("allowed are %s", strings.Join(c.allowed, " and "))
+}

@@ -1,0 +1,160 @@
+package experiments
+
+import (
+	"fmt"
+	"maps"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/faultline-go/faultline/injector/fault"
+	"github.com/faultline-go/faultline/internal/yamldoc"
+)
+
+// faults reads what goes wrong in a phase.
+func (r *reader) faults(p *Phase, v yamldoc.Value) {
+	for i, item := range v.List() {
+		m := item.Map()
+		at := m.Get("injector")
+		injector := r.injectors.referOr(at)
+		rule := r.fault(m, injector)
+		rule.ID = p.Name + "/" + strconv.Itoa(i)
+		m.Done()
+		if injector == "" {
+			continue
+		}
+		if !r.reaches(*p, injector) {
+			at.Problemf("no target of this phase depends on injector %s, so this fault could never fire", injector)
+		}
+		for _, earlier := range p.Faults[injector] {
+			if shadows(earlier, rule) {
+				item.Problemf("could never fire: fault %s before it takes every such request", earlier.ID)
+				break
+			}
+		}
+		if p.Faults == nil {
+			p.Faults = map[string][]fault.Rule{}
+		}
+		p.Faults[injector] = append(p.Faults[injector], rule)
+	}
+}
+
+// shadows reports whether a rule leaves nothing for a later one. It knows the two
+// plain cases: the earlier one takes everything, or just the same.
+func shadows(earlier, later fault.Rule) bool {
+	e, l := earlier.Match, later.Match
+	all := e.Method == "" && e.Path == "" && len(e.Header) == 0
+	same := e.Method == l.Method && e.Path == l.Path && maps.Equal(e.Header, l.Header)
+	return earlier.Select.Kind == fault.SelectAll && (all || same)
+}
+
+func (r *reader) fault(m *yamldoc.Map, injector string) fault.Rule {
+	rule := fault.Rule{
+		Match:   requestMatch(m.Get("match")),
+		Select:  selection(m),
+		Latency: latency(m.Get("latency")),
+	}
+	action(&rule, m)
+	rule.Stealth = m.Get("stealth").Bool(false)
+	if rule.Stealth && rule.Action != fault.ActionReset && rule.Action != fault.ActionClose {
+		m.Get("stealth").Problemf("goes with reset or close, the faults of a connection")
+	}
+	rule.Hold = r.hold(m.Get("hold"), injector, rule.Latency.Max)
+	if rule.Action == fault.ActionHang {
+		for _, key := range []string{"latency", "hold"} {
+			if v := m.Get(key); v.Exists() {
+				v.Problemf("cannot be seen before a hang")
+			}
+		}
+	}
+	return rule
+}
+
+// action reads what happens to a request that the rule hits.
+func action(rule *fault.Rule, m *yamldoc.Map) {
+	key := m.Choice("respond", "reset", "close", "hang")
+	if key == "respond" {
+		rm := m.Get(key).Map()
+		rule.Action = fault.ActionRespond
+		rule.Respond = respond(rm, rm.Need("status"), 200)
+		rm.Done()
+		return
+	}
+	if key == "" {
+		rule.Action = fault.ActionPass
+		if m.Exists() && !m.Has("latency") && !m.Has("hold") {
+			m.Problemf("does nothing; give it respond, reset, close, hang, latency or hold")
+		}
+		return
+	}
+	rule.Action = fault.Action(key) // the keys are the actions' names
+	if !m.Get(key).Bool(true) {
+		m.Get(key).Problemf("is true or left out")
+	}
+}
+
+// requestMatch reads whom a rule hits.
+func requestMatch(v yamldoc.Value) fault.Match {
+	m := v.Map()
+	defer m.Done()
+	path := m.Get("path")
+	f := fault.Match{
+		Method: method(m.Get("method"), ""),
+		Path:   path.Text(""),
+		Header: headers(m.Get("header")),
+	}
+	if path.Exists() && (!strings.HasPrefix(f.Path, "/") || strings.Contains(strings.TrimSuffix(f.Path, "*"), "*")) {
+		path.Problemf("%q is not a path; it begins with /, and a * may stand at its end only", f.Path)
+	}
+	return f
+}
+
+// selection reads which of the requests that match are hit.
+func selection(m *yamldoc.Map) fault.Select {
+	key := m.Choice("ratio", "first", "script")
+	v := m.Get(key)
+	switch key {
+	case "ratio":
+		share, ok := v.ExactShare()
+		if ok && share.Num == 0 {
+			v.Problemf("0%% hits nothing, so this fault would never fire")
+		}
+		return fault.Select{Kind: fault.SelectRatio, Num: share.Num, Den: share.Den}
+	case "first":
+		return fault.Select{Kind: fault.SelectFirst, First: uint64(v.Count(1, 1))}
+	case "script":
+		pattern := v.NonEmpty()
+		if pattern != "" && (strings.Trim(pattern, "X.") != "" || !strings.Contains(pattern, "X")) {
+			v.Problemf("%q is not a script; it is a row of X (hit) and . (pass) with at least one X, one letter a request", pattern)
+		}
+		return fault.Select{Kind: fault.SelectScript, Pattern: pattern}
+	}
+	return fault.Select{Kind: fault.SelectAll}
+}
+
+// latency reads what is added to a request's time.
+func latency(v yamldoc.Value) fault.Latency {
+	m := v.Map()
+	defer m.Done()
+	switch m.Choice("fixed", "uniform") {
+	case "fixed":
+		d := m.Get("fixed").Duration(0)
+		return fault.Latency{Min: d, Max: d}
+	case "uniform":
+		u := m.Get("uniform")
+		ends := u.List()
+		if len(ends) != 2 {
+			u.Problemf("is a list of the least and the most, such as [10ms, 50ms]")
+			return fault.Latency{}
+		}
+		l := fault.Latency{Min: ends[0].DurationOrZero(0), Max: ends[1].Duration(0)}
+		if l.Max > 0 && l.Min > l.Max {
+			u.Problemf("runs backwards: %s is above %s", yamldoc.FormatDuration(l.Min), yamldoc.FormatDuration(l.Max))
+		}
+		return l
+	}
+	if m.Exists() {
+		m.Problemf("says neither fixed nor uniform, as {fixed: 60ms} or {uniform: [10ms, 50ms]}")
+	}
+	return fault.Latency{}
+}

@@ -1,0 +1,115 @@
+package experiments
+
+import (
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/faultline-go/faultline/internal/yamldoc"
+	"github.com/faultline-go/faultline/target/match"
+)
+
+// mostInFlight is how many calls in flight are assumed without being asked for.
+const mostInFlight = 100_000
+
+// load reads what is sent to the SUT, and how answers are told apart.
+func (r *reader) load(m *yamldoc.Map) {
+	defer m.Done()
+	r.rate = m.Get("rate")
+	r.rate.Rate()
+	r.plan.Timeout = m.Get("timeout").Duration(5 * time.Second)
+	r.plan.MaxInFlight = m.Get("max_in_flight").Count(0, 1)
+	targets := m.Need("targets")
+	for _, item := range targets.Items() {
+		r.target(item)
+	}
+	r.targets.end(targets, false)
+	r.classify(m.Get("classify"))
+}
+
+// target reads one kind of request.
+func (r *reader) target(v yamldoc.Value) {
+	m := v.Map()
+	defer m.Done()
+	name := m.Need("name")
+	t := match.Target{
+		Name:    word(name, "_-"),
+		Method:  method(m.Get("method"), "GET"),
+		Path:    urlPath(m.Need("path")),
+		Headers: r.ownHeaders(m.Get("headers")),
+		Body:    m.Get("body").Text(""),
+		Weight:  m.Get("weight").Count(1, 1),
+	}
+	if depends := m.Get("depends_on"); depends.Exists() {
+		t.DependsOn = r.injectors.referAll(depends.List())
+	} else if in := r.injectors.referOr(depends); in != "" {
+		t.DependsOn = []string{in}
+	}
+	r.targets.declare(name, t.Name)
+	r.plan.Targets = append(r.plan.Targets, t)
+}
+
+// ownHeaders reads headers of a target. Those that carry a call's identity are set
+// by faultline.
+func (r *reader) ownHeaders(v yamldoc.Value) map[string]string {
+	carriers := []string{match.Traceparent, match.RequestID}
+	for _, c := range r.plan.Correlate.Order {
+		if h, ok := strings.CutPrefix(c, "header:"); ok {
+			carriers = append(carriers, h)
+		}
+	}
+	m := v.Map()
+	for _, e := range m.Entries() {
+		if slices.Contains(carriers, strings.ToLower(e.Name)) {
+			e.Key.Problemf("faultline sets this header itself, to join calls with what reaches the dependency")
+		}
+	}
+	return headers(v)
+}
+
+// classify reads the classes of answers, in the order of the file.
+func (r *reader) classify(v yamldoc.Value) {
+	for _, e := range v.Map().Entries() {
+		m := e.Value.Map()
+		c := match.Class{Name: checkWord(e.Key, e.Name, "_-"), Header: headers(m.Get("header"))}
+		if c.Name == match.Unclassified {
+			e.Key.Problemf("is the name of what no class matches")
+		}
+		for _, item := range m.Get("status").Items() {
+			c.Status = append(c.Status, status(item, 200))
+		}
+		for _, item := range m.Get("contains").Items() {
+			c.Contains = append(c.Contains, item.NonEmpty())
+		}
+		if m.Exists() && len(c.Status) == 0 && c.StatusOnly() {
+			m.Problemf("matches every answer; give it status, header or contains")
+		}
+		m.Done()
+		r.plan.Classes = append(r.plan.Classes, c)
+	}
+}
+
+// maxInFlight fills in how many calls may be under way, which the phases decide:
+// as many as the fastest one has when none is answered before the timeout.
+func (r *reader) maxInFlight(load *yamldoc.Map) {
+	rate, calls := 100.0, 0
+	for _, p := range r.plan.Phases {
+		if p.Rate.Num > 0 {
+			rate = max(rate, math.Ceil(float64(p.Rate.Num)*float64(r.plan.Timeout)/float64(p.Rate.Per)))
+		}
+		if p.Calls != nil {
+			calls = max(calls, p.Calls.Concurrency)
+		}
+	}
+	given := r.plan.MaxInFlight
+	switch need := max(rate, float64(calls)); {
+	case given > 0 && given < calls:
+		load.Key("max_in_flight").Problemf("%d is below the concurrency %d of a phase", given, calls)
+	case given > 0:
+	case need > mostInFlight:
+		load.Problemf("rate times timeout may have %.0f calls in flight; lower one of them, or say how many in max_in_flight", need)
+	default:
+		r.plan.MaxInFlight = int(need)
+	}
+}

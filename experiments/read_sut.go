@@ -1,0 +1,212 @@
+package experiments
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/faultline-go/faultline/internal/yamldoc"
+	"github.com/faultline-go/faultline/target/match"
+)
+
+// sutPort is the template for the port that is chosen for a launched SUT.
+const sutPort = "{{sut.port}}"
+
+// sut reads the system under test: faultline's reference, a command to launch, or
+// something that runs already.
+func (r *reader) sut(v yamldoc.Value) {
+	m := v.Map()
+	defer m.Done()
+	kind := m.Choice("reference", "launch")
+	base, ready, instance := m.Get("base_url"), m.Get("ready"), m.Get("instance_header")
+	s := &r.plan.SUT
+	switch {
+	case kind == "reference":
+		s.Reference = r.reference(m.Get(kind))
+		for _, other := range []yamldoc.Value{base, ready, instance} {
+			if other.Exists() {
+				other.Problemf("is not for the reference service, which runs in this process, alone and always ready")
+			}
+		}
+		return
+	case kind == "launch":
+		s.Launch = r.launch(m.Get(kind), m.Need("base_url"))
+		m.Need("ready")
+	case base.Exists():
+		r.needFixedPorts(nil, "a SUT that runs already cannot know a port that is chosen later; give listen a fixed one")
+	case m.Exists():
+		m.Problemf("says none of reference, launch and base_url")
+	}
+	s.BaseURL = httpURL(base, sutPort)
+	s.Ready = r.ready(ready)
+	s.InstanceHeader = headerName(instance)
+}
+
+// ready reads how to tell that the SUT can take load. Requests that ask a breaker
+// would fill its window before the first phase.
+func (r *reader) ready(v yamldoc.Value) *Ready {
+	if !v.Exists() {
+		return nil
+	}
+	m := v.Map()
+	defer m.Done()
+	get := m.Need("get")
+	ready := &Ready{
+		Get:     urlPath(get),
+		Expect:  status(m.Get("expect"), 200),
+		Timeout: m.Get("timeout").Duration(time.Minute),
+	}
+	for _, b := range r.plan.Breakers {
+		for _, t := range r.plan.Targets {
+			if t.Path == ready.Get && t.Method == "GET" && slices.Contains(b.Targets, t.Name) {
+				get.Problemf("%s is target %s, which asks breaker %s: readiness checks would fill its window", ready.Get, t.Name, b.Name)
+			}
+		}
+	}
+	return ready
+}
+
+// launch reads the command that starts the SUT.
+func (r *reader) launch(v, baseURL yamldoc.Value) *Launch {
+	m := v.Map()
+	defer m.Done()
+	l := &Launch{
+		Dir:  m.Get("dir").Text(""),
+		Stop: m.Get("stop").Duration(10 * time.Second),
+	}
+	said := map[string]bool{}
+	command := m.Need("command")
+	for _, item := range command.Items() {
+		l.Command = append(l.Command, item.Text(""))
+		r.templates(item, said)
+	}
+	if len(l.Command) > 0 && l.Command[0] == "" {
+		command.Problemf("names no program; the first item is one, as in [java, -jar, app.jar]")
+	}
+	l.Env = r.env(m.Get("env"), said)
+	r.checkPort(m, baseURL, said)
+	r.needFixedPorts(said, "neither launch.command nor launch.env tells the SUT the port that will be chosen; put {{injectors.NAME.url}} there, or give listen a fixed port")
+	return l
+}
+
+// env reads environment variables.
+func (r *reader) env(v yamldoc.Value, said map[string]bool) map[string]string {
+	var env map[string]string
+	for _, e := range v.Map().Entries() {
+		if e.Name == "" || strings.ContainsAny(e.Name, "=\x00") {
+			e.Key.Problemf("%q is not the name of an environment variable", e.Name)
+		}
+		if env == nil {
+			env = map[string]string{}
+		}
+		env[e.Name] = e.Value.Text("")
+		r.templates(e.Value, said)
+	}
+	return env
+}
+
+// checkPort compares the port that a launched SUT is told with the one where it
+// will be sought.
+func (r *reader) checkPort(m *yamldoc.Map, baseURL yamldoc.Value, said map[string]bool) {
+	inURL := strings.Contains(baseURL.Text(""), sutPort)
+	switch {
+	case inURL && !said[sutPort]:
+		m.Problemf("base_url has %s, but neither command nor env tells the SUT its port", sutPort)
+	case !inURL && said[sutPort]:
+		baseURL.Problemf("the SUT is told %s, so base_url must have it too, as http://127.0.0.1:%s", sutPort, sutPort)
+	}
+}
+
+// needFixedPorts notes the injectors that the SUT has no way to find.
+func (r *reader) needFixedPorts(said map[string]bool, why string) {
+	for i, in := range r.plan.Injectors {
+		if strings.HasSuffix(in.Listen, ":0") && !said[in.Name] {
+			r.at[i].Problemf("%s", why)
+		}
+	}
+}
+
+// templates checks the templates in a text, and notes in said which injectors, and
+// whether {{sut.port}}, they tell.
+func (r *reader) templates(v yamldoc.Value, said map[string]bool) {
+	rest := v.Text("")
+	for {
+		_, after, found := strings.Cut(rest, "{{")
+		if !found {
+			return
+		}
+		name, tail, closed := strings.Cut(after, "}}")
+		if !closed {
+			v.Problemf("{{%s has no }}", name)
+			return
+		}
+		rest = tail
+		r.template(v, "{{"+name+"}}", said)
+	}
+}
+
+func (r *reader) template(v yamldoc.Value, text string, said map[string]bool) {
+	if text == sutPort {
+		said[sutPort] = true
+		return
+	}
+	known := []string{sutPort}
+	for _, in := range r.injectors.known {
+		url, addr := "{{injectors."+in+".url}}", "{{injectors."+in+".addr}}"
+		if text == url || text == addr {
+			said[in] = true
+			return
+		}
+		known = append(known, url, addr)
+	}
+	if !r.injectors.blind {
+		v.Problemf("%s is not a template%s", text, yamldoc.Hint(text, known))
+	}
+}
+
+// reference reads faultline's own service.
+func (r *reader) reference(v yamldoc.Value) *Reference {
+	m := v.Map()
+	defer m.Done()
+	ref := &Reference{
+		Injector: r.injectors.referOr(m.Get("injector")),
+		Failure:  failure(m.Get("failure")),
+		Timeout:  m.Get("timeout").Duration(2 * time.Second),
+	}
+	b := m.Get("breaker").Map()
+	ref.Breaker, _ = breakerConfig(b)
+	ref.Breaker.Name = "reference"
+	b.Done()
+	if fallback := m.Get("fallback"); fallback.Exists() {
+		fm := fallback.Map()
+		answer := respond(fm, fm.Get("status"), 200)
+		ref.Fallback = &answer
+		fm.Done()
+	}
+	return ref
+}
+
+// failure reads what counts as a failure at the dependency. Each kind is said once;
+// of two slow limits one would be ignored.
+func failure(v yamldoc.Value) match.Failure {
+	if !v.Exists() {
+		return match.DefaultFailure()
+	}
+	seen := &names{kind: "failure"}
+	var words []string
+	for _, item := range v.Items() {
+		word := item.NonEmpty()
+		if _, err := match.ParseFailure([]string{word}); err != nil && word != "" {
+			item.Problemf("%v", err)
+		} else if word != "" {
+			kind, _, _ := strings.Cut(strings.ReplaceAll(word, " ", ""), ">")
+			seen.declare(item, kind)
+			words = append(words, word)
+		}
+	}
+	f, err := match.ParseFailure(words)
+	if err != nil {
+		v.Problemf("%v", err)
+	}
+	return f
+}

@@ -1,0 +1,95 @@
+package run
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/faultline-go/faultline/attack"
+	"github.com/faultline-go/faultline/attack/pace"
+	"github.com/faultline-go/faultline/experiments"
+	"github.com/faultline-go/faultline/target/match"
+	"github.com/faultline-go/faultline/target/trace"
+)
+
+// phases runs the plan's phases one after the other and then waits for the
+// stragglers.
+func (r *runner) phases(ctx context.Context) error {
+	for i, p := range r.plan.Phases {
+		r.enter(i)
+		if err := r.phase(ctx, i, p); err != nil {
+			return fmt.Errorf("phase %s: %w", p.Name, err)
+		}
+	}
+	r.enter(len(r.plan.Phases))
+	ctx, cancel := context.WithTimeout(ctx, r.plan.Timeout)
+	defer cancel()
+	if err := r.attacker.Wait(ctx); err != nil && !errors.Is(err, context.DeadlineExceeded) {
+		return err
+	}
+	return nil
+}
+
+// enter switches the faults to those of phase i; past the last phase there are
+// none. A fault's mark encloses its effect: on before, off after the switch.
+func (r *runner) enter(i int) {
+	name := ""
+	if i < len(r.plan.Phases) {
+		name = r.plan.Phases[i].Name
+	}
+	for k, in := range r.plan.Injectors {
+		if i < len(r.plan.Phases) && len(r.plan.Phases[i].Faults[in.Name]) > 0 {
+			r.rec.Mark(trace.Mark{At: r.now(), Kind: trace.MarkFaultOn, Subject: in.Name, Text: name})
+		}
+		r.injectors[k].Enter(name)
+		if i > 0 && len(r.plan.Phases[i-1].Faults[in.Name]) > 0 {
+			r.rec.Mark(trace.Mark{At: r.now(), Kind: trace.MarkFaultOff, Subject: in.Name, Text: r.plan.Phases[i-1].Name})
+		}
+	}
+}
+
+// phase sends the load of one phase.
+func (r *runner) phase(ctx context.Context, i int, p experiments.Phase) error {
+	from := r.now()
+	r.rec.Mark(trace.Mark{At: from, Kind: trace.MarkPhaseStart, Subject: p.Name})
+	r.live.begin(i, p, from)
+	r.tell()
+	stats, err := r.attacker.Run(ctx, r.load(i, p))
+	to := r.now()
+	r.rec.Mark(trace.Mark{At: to, Kind: trace.MarkPhaseEnd, Subject: p.Name})
+	stats.Name, stats.From, stats.To, stats.Measure, stats.OpenLoop = p.Name, from, to, p.Measure, p.Calls == nil
+	r.rec.Phase(stats)
+	return err
+}
+
+// load is a phase of the plan as the attack wants it.
+func (r *runner) load(i int, p experiments.Phase) attack.Phase {
+	a := attack.Phase{
+		Index: i + 1, Name: p.Name, Measure: p.Measure, Targets: r.targets(p.Targets), Seed: r.plan.Seed,
+	}
+	if c := p.Calls; c != nil {
+		a.Calls, a.Concurrency, a.Gap = c.N, c.Concurrency, c.Gap
+		if c.Until != "" {
+			a.Until = func() bool { return r.live.is(c.Breaker, c.Until) }
+		}
+		return a
+	}
+	a.Schedule = pace.Constant{Num: p.Rate.Num, Per: p.Rate.Per}
+	a.Duration, a.MaxInFlight = p.Duration, r.plan.MaxInFlight
+	return a
+}
+
+// targets picks targets by name; no names mean all.
+func (r *runner) targets(names []string) []match.Target {
+	if len(names) == 0 {
+		return r.plan.Targets
+	}
+	var ts []match.Target
+	for _, t := range r.plan.Targets {
+		if slices.Contains(names, t.Name) {
+			ts = append(ts, t)
+		}
+	}
+	return ts
+}

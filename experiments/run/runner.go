@@ -1,0 +1,277 @@
+package run
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"hash/fnv"
+	"log/slog"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/faultline-go/faultline/attack"
+	"github.com/faultline-go/faultline/breakerref/proxy"
+	"github.com/faultline-go/faultline/experiments"
+	"github.com/faultline-go/faultline/injector"
+	"github.com/faultline-go/faultline/target"
+	"github.com/faultline-go/faultline/target/match"
+	"github.com/faultline-go/faultline/target/trace"
+)
+
+// runner holds the hands of one run.
+type runner struct {
+	plan *experiments.Plan
+	opt  Options
+	log  *slog.Logger
+	rec  *trace.Recorder
+	corr match.Correlator
+	rung string
+	live *live
+
+	injectors []*injector.Injector
+	proxy     *proxy.Proxy
+	process   *target.Process
+	attacker  *attack.Attacker
+	baseURL   string
+	died      error // why the launched SUT ended by itself
+	watchers  []func()
+}
+
+// probePhase is where the calls belong that are made before the first phase.
+const probePhase = "probe"
+
+func newRunner(plan *experiments.Plan, opt Options) *runner {
+	epoch := time.Now()
+	r := &runner{plan: plan, opt: opt, log: opt.Logger, rec: trace.NewRecorder(epoch)}
+	if r.log == nil {
+		r.log = slog.New(slog.DiscardHandler)
+	}
+	r.corr = match.Correlator{Run: runID(plan.Seed, epoch), Phases: []string{probePhase}}
+	for _, p := range plan.Phases {
+		r.corr.Phases = append(r.corr.Phases, p.Name)
+	}
+	for _, by := range plan.Correlate.Order {
+		if by != trace.BySingleFlight {
+			r.corr.Carriers = append(r.corr.Carriers, by)
+		}
+	}
+	r.live = newLive(plan, r.rec)
+	r.live.watched = opt.Progress != nil
+	return r
+}
+
+// runID makes the run's part of a trace-id; the clock is in it so that what a
+// run before left in the SUT is not taken for this one's.
+func runID(seed uint64, epoch time.Time) uint64 {
+	h := fnv.New64a()
+	_, _ = fmt.Fprintf(h, "%d %d", seed, epoch.UnixNano()) // A hash does not fail.
+	return h.Sum64() | 1
+}
+
+// header describes the run in its trace.
+func (r *runner) header() trace.Header {
+	plan, err := json.Marshal(r.plan)
+	if err != nil {
+		plan = nil // A plan is plain data; without it the trace is still whole.
+	}
+	return trace.Header{Experiment: r.plan.Name, Tool: r.opt.Tool, Seed: r.plan.Seed, Plan: plan}
+}
+
+// now is the instant on the run's clock.
+func (r *runner) now() time.Duration { return r.rec.Since(time.Now()) }
+
+// carryOut starts everything, runs the phases and waits for stragglers.
+func (r *runner) carryOut(ctx context.Context) error {
+	if err := r.startInjectors(ctx); err != nil {
+		return err
+	}
+	if err := r.startSUT(ctx); err != nil {
+		return err
+	}
+	// A SUT that dies ends the run: what is sent afterwards says nothing of it.
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	r.watchSUT(ctx, cancel)
+	if err := r.startAttacker(); err != nil {
+		return err
+	}
+	r.rec.OnCall(r.live.ended)
+	r.rec.OnArrival(r.live.arrived)
+	if err := r.probe(ctx); err != nil {
+		return r.orDeath(ctx, err)
+	}
+	r.startProgress(ctx)
+	r.startStallWatch(ctx)
+	if err := r.phases(ctx); err != nil {
+		return r.orDeath(ctx, err)
+	}
+	return nil
+}
+
+// orDeath replaces an error that follows from the SUT's death by the death.
+func (r *runner) orDeath(ctx context.Context, err error) error {
+	if dead, ok := errors.AsType[*PreconditionError](context.Cause(ctx)); ok {
+		return dead
+	}
+	return err
+}
+
+// startInjectors lets every dependency listen.
+func (r *runner) startInjectors(ctx context.Context) error {
+	for _, in := range r.plan.Injectors {
+		cfg := injector.Config{
+			Name: in.Name, Addr: in.Listen, Listen: r.opt.Listen, DialUpstream: r.opt.Dial,
+			Upstream: in.Upstream, Script: in.Script, Seed: r.plan.Seed,
+			Recorder: r.rec, Correlator: r.corr, Logger: r.log,
+		}
+		if in.Stub != nil {
+			cfg.Stub = injector.Stub{Respond: in.Stub.Respond, Latency: in.Stub.Latency}
+		}
+		inj, err := injector.Start(ctx, cfg)
+		if err != nil {
+			return &PreconditionError{What: "injector " + in.Name + ": " + err.Error()}
+		}
+		r.injectors = append(r.injectors, inj)
+		r.live.injectors[in.Name] = inj
+		inj.Enter(probePhase)
+	}
+	return nil
+}
+
+// startSUT starts or finds the system under test and waits until it is ready.
+func (r *runner) startSUT(ctx context.Context) error {
+	sut := r.plan.SUT
+	r.baseURL = sut.BaseURL
+	switch {
+	case sut.Reference != nil:
+		return r.startReference(ctx, *sut.Reference)
+	case sut.Launch != nil:
+		if err := r.launch(ctx, *sut.Launch); err != nil {
+			return err
+		}
+	}
+	if sut.Ready == nil {
+		return nil
+	}
+	r.note("waiting for " + r.baseURL + sut.Ready.Get)
+	var exited <-chan struct{}
+	if r.process != nil {
+		exited = r.process.Exited()
+	}
+	client := &http.Client{Transport: &http.Transport{DialContext: r.opt.Dial, DisableKeepAlives: true}}
+	err := target.WaitReady(ctx, client, r.baseURL+sut.Ready.Get, sut.Ready.Expect, sut.Ready.Timeout, exited)
+	if err != nil {
+		if r.process != nil && r.process.Err() != nil {
+			err = errors.Join(err, r.process.Err())
+		}
+		return &PreconditionError{What: err.Error()}
+	}
+	r.rec.Mark(trace.Mark{At: r.now(), Kind: trace.MarkReady})
+	return nil
+}
+
+// startReference runs faultline's own service in this process.
+func (r *runner) startReference(ctx context.Context, ref experiments.Reference) error {
+	cfg := proxy.Config{
+		Addr: "127.0.0.1:0", Listen: r.opt.Listen, Dial: r.opt.Dial, Upstream: r.live.injectors[ref.Injector].URL(),
+		Breaker: ref.Breaker, Failure: ref.Failure, Timeout: ref.Timeout, Logger: r.log,
+	}
+	if f := ref.Fallback; f != nil {
+		cfg.Fallback = &proxy.Answer{Status: f.Status, Headers: f.Headers, Body: f.Body}
+	}
+	p, err := proxy.Start(ctx, cfg)
+	if err != nil {
+		return &PreconditionError{What: "reference service: " + err.Error()}
+	}
+	r.proxy, r.baseURL = p, p.URL()
+	r.rec.Mark(trace.Mark{At: r.now(), Kind: trace.MarkLaunch, Text: "reference service in this process"})
+	return nil
+}
+
+// launch starts the SUT's command with the addresses of the injectors filled in.
+func (r *runner) launch(ctx context.Context, l experiments.Launch) error {
+	vars := map[string]string{}
+	for i, in := range r.plan.Injectors {
+		vars["injectors."+in.Name+".url"] = r.injectors[i].URL()
+		vars["injectors."+in.Name+".addr"] = r.injectors[i].Addr()
+	}
+	port, release, err := target.FreePort(ctx)
+	if err != nil {
+		return &PreconditionError{What: err.Error()}
+	}
+	vars["sut.port"] = strconv.Itoa(port)
+	cmd, err := r.expand(l, vars)
+	if err := errors.Join(err, release()); err != nil {
+		return &PreconditionError{What: err.Error()}
+	}
+	if err := target.Vacant(ctx, r.baseURL); err != nil {
+		return &PreconditionError{What: err.Error()}
+	}
+	r.note("launching " + strings.Join(cmd.Command, " "))
+	r.process, err = target.Start(ctx, cmd, r.log)
+	if err != nil {
+		return &PreconditionError{What: err.Error(), Remedy: "check sut.launch.command, and build the service if it has to be built"}
+	}
+	r.rec.Mark(trace.Mark{At: r.now(), Kind: trace.MarkLaunch, Text: strings.Join(cmd.Command, " ")})
+	return nil
+}
+
+// expand fills in the templates of a launch, and of the base URL.
+func (r *runner) expand(l experiments.Launch, vars map[string]string) (target.Launch, error) {
+	out := target.Launch{Dir: r.dir(l.Dir), Env: map[string]string{}, Stop: l.Stop, Log: r.opt.SUTLog}
+	var errs []error
+	fill := func(s string) string {
+		got, err := target.Expand(s, vars)
+		errs = append(errs, err)
+		return got
+	}
+	for _, w := range l.Command {
+		out.Command = append(out.Command, fill(w))
+	}
+	for k, v := range l.Env {
+		out.Env[k] = fill(v)
+	}
+	r.baseURL = fill(r.plan.SUT.BaseURL)
+	return out, errors.Join(errs...)
+}
+
+// startAttacker prepares the load.
+func (r *runner) startAttacker() error {
+	a, err := attack.New(attack.Config{
+		BaseURL: r.baseURL, Recorder: r.rec, Correlator: r.corr, Classes: r.plan.Classes,
+		Timeout: r.plan.Timeout, InstanceHeader: r.plan.SUT.InstanceHeader, Dial: r.opt.Dial,
+	})
+	if err != nil {
+		return fmt.Errorf("prepare the load: %w", err)
+	}
+	r.attacker = a
+	return nil
+}
+
+// stop ends everything in the reverse order of starting.
+func (r *runner) stop(ctx context.Context) error {
+	var errs []error
+	if r.attacker != nil {
+		r.attacker.Abort()
+		errs = append(errs, r.attacker.Wait(ctx))
+	}
+	for _, in := range r.injectors {
+		in.Enter("") // Hangs and holds end now, so that the SUT is not kept waiting.
+	}
+	for _, w := range r.watchers {
+		w()
+	}
+	if r.proxy != nil {
+		errs = append(errs, r.proxy.Close())
+	}
+	if r.process != nil {
+		errs = append(errs, r.process.Stop(ctx))
+	}
+	for _, in := range r.injectors {
+		errs = append(errs, in.Close())
+	}
+	return errors.Join(errs...)
+}

@@ -1,0 +1,108 @@
+package injector
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"net"
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/faultline-go/faultline/injector/fault"
+	"github.com/faultline-go/faultline/target/trace"
+)
+
+// answer is a complete HTTP answer, ready to be sent.
+type answer struct {
+	status int
+	header http.Header
+	body   []byte
+}
+
+// newAnswer prepares an answer. A JSON body is called JSON, as net/http would
+// call it text and clients would refuse to decode it.
+func newAnswer(r fault.Respond) answer {
+	a := answer{status: r.Status, header: http.Header{}, body: []byte(r.Body)}
+	for key, value := range r.Headers {
+		a.header.Set(key, value)
+	}
+	text := bytes.TrimSpace(a.body)
+	structured := len(text) > 0 && (text[0] == '{' || text[0] == '[') && json.Valid(text)
+	if structured && a.header.Get("Content-Type") == "" {
+		a.header.Set("Content-Type", "application/json")
+	}
+	if mayHaveBody(a.status) {
+		a.header.Set("Content-Length", strconv.Itoa(len(a.body)))
+	}
+	return a
+}
+
+// mayHaveBody reports whether an answer with this status carries a body (RFC
+// 9110, sections 15.3.5 and 15.4.5).
+func mayHaveBody(status int) bool {
+	return status != http.StatusNoContent && status != http.StatusNotModified
+}
+
+// answer sends a. The last byte is sent apart from the others, so that the end
+// is stamped when it is near also if the caller reads slowly.
+func (x *exchange) answer(a answer) ending {
+	if x.r.Context().Err() != nil {
+		return x.gone()
+	}
+	header := x.w.Header()
+	for key, values := range a.header {
+		header[key] = values
+	}
+	x.w.WriteHeader(a.status)
+	if n := len(a.body); n > 0 && x.r.Method != http.MethodHead {
+		x.w.send(a.body[:n-1])
+		x.w.send(a.body[n-1:])
+	}
+	if err := http.NewResponseController(x.w.ResponseWriter).Flush(); err != nil || x.w.err != nil {
+		return x.gone()
+	}
+	return ending{outcome: trace.OutcomeAnswered, status: a.status, at: x.w.last}
+}
+
+// answerWriter notes what is answered, and when its last part began to be sent.
+type answerWriter struct {
+	http.ResponseWriter
+	status int
+	last   time.Time // before the last bytes were handed over
+	err    error     // the first error of a write
+}
+
+// WriteHeader notes a final status.
+func (w *answerWriter) WriteHeader(status int) {
+	if status >= http.StatusOK {
+		w.status = status
+	}
+	w.last = time.Now()
+	w.ResponseWriter.WriteHeader(status)
+}
+
+// Write notes the instant and whether the caller could be written to.
+func (w *answerWriter) Write(p []byte) (int, error) {
+	if w.status == 0 {
+		w.status = http.StatusOK
+	}
+	w.last = time.Now()
+	n, err := w.ResponseWriter.Write(p)
+	if err != nil && w.err == nil {
+		w.err = err
+	}
+	return n, err
+}
+
+// send writes p; an error is kept in w.err.
+func (w *answerWriter) send(p []byte) { _, _ = w.Write(p) }
+
+// Hijack notes that the connection becomes a tunnel: the answer was a 101.
+func (w *answerWriter) Hijack() (net.Conn, *bufio.ReadWriter, error) {
+	w.status, w.last = http.StatusSwitchingProtocols, time.Now()
+	return http.NewResponseController(w.ResponseWriter).Hijack()
+}
+
+// Unwrap lets http.ResponseController flush.
+func (w *answerWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }

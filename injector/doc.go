@@ -1,0 +1,23 @@
+// Package injector is the misbehaving dependency: an HTTP/1.1 server that
+// answers from a stub or as a reverse proxy, plays a fault.Script, and records
+// every request that reaches it.
+//
+// Guarantees:
+//   - A request is recorded at its arrival, with the phase of that moment and
+//     the rule that hit it; its end is recorded whatever the end is.
+//   - Arr is taken when the head of the request has been read, so the caller
+//     decided to send it earlier. Dep is taken before the bytes that complete
+//     the answer (or before the RST, or the FIN), so the caller learnt of it
+//     later: nothing that it did because of an answer lies before Dep.
+//   - A latency or a hold is never shorter than asked for. A latency counts
+//     from Arr, or from the release of a hold.
+//   - A caller who leaves is noticed while the request waits, also when the
+//     request has a body: it is read before the wait. Abandon is when it was
+//     noticed.
+//   - RST is RST and FIN is FIN on the wire. They are preceded by the beginning
+//     of a status line, as some clients resend a request whose reused connection
+//     died in silence, and so hide the fault; stealth leaves the line out.
+//   - Changing the phase never waits for a request.
+//   - After Close, no goroutine and no connection of the injector is left, and
+//     every attempt has an end.
+package injector

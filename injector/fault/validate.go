@@ -1,0 +1,242 @@
+package fault
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+)
+
+// Problem is one thing wrong with a script.
+type Problem struct {
+	Phase string
+	Rule  int    // its index in the phase, from 0; -1: the phase itself
+	ID    string // the rule's ID, if it has one
+	Field string // as the script spells it: select.den
+	Text  string // what is wrong and what to write instead
+}
+
+// Error implements error.
+func (p Problem) Error() string {
+	var b strings.Builder
+	if p.Phase != "" {
+		fmt.Fprintf(&b, "phase %s: ", p.Phase)
+	}
+	if p.Rule >= 0 && p.Phase != "" {
+		fmt.Fprintf(&b, "fault %d: ", p.Rule+1)
+	}
+	if p.Field != "" {
+		fmt.Fprintf(&b, "%s: ", p.Field)
+	}
+	b.WriteString(p.Text)
+	return b.String()
+}
+
+// Validate returns all problems of a script, by phase name and rule. A script
+// without problems cannot panic, and none of its fields is ignored.
+func Validate(s Script) []Problem {
+	var all []Problem
+	ids := map[string]string{}
+	for _, phase := range slices.Sorted(maps.Keys(s.Phases)) {
+		if phase == "" {
+			all = append(all, Problem{Rule: -1, Field: "phases", Text: "a phase has no name; faults belong to a named phase"})
+		}
+		rules := s.Phases[phase]
+		for n, r := range rules {
+			found := r.problems()
+			if by := shadowed(rules[:n], r); by >= 0 {
+				found.add("match", "fault %d already takes every request that this one matches; put the narrower fault first", by+1)
+			}
+			id := ruleID(phase, n, r)
+			if other, twice := ids[id]; twice {
+				found.add("id", "%q already names a fault of phase %s; the trace could not tell them apart", id, other)
+			}
+			ids[id] = phase
+			for _, p := range found {
+				p.Phase, p.Rule, p.ID = phase, n, r.ID
+				all = append(all, p)
+			}
+		}
+	}
+	return all
+}
+
+// problems collects what is wrong with one rule.
+type problems []Problem
+
+// add notes a problem of one field.
+func (ps *problems) add(field, format string, args ...any) {
+	*ps = append(*ps, Problem{Field: field, Text: fmt.Sprintf(format, args...)})
+}
+
+// problems are those of the rule by itself.
+func (r Rule) problems() problems {
+	var ps problems
+	r.Match.check(&ps)
+	r.Select.check(&ps)
+	if r.Hold != nil {
+		r.Hold.check(&ps)
+	}
+	r.Latency.check(&ps)
+	r.checkAction(&ps)
+	return ps
+}
+
+// check looks at the names of headers.
+func (m Match) check(ps *problems) {
+	for _, key := range slices.Sorted(maps.Keys(m.Header)) {
+		if !isToken(key) {
+			ps.add("match.header", "%q is not the name of a header", key)
+		}
+	}
+	if i := strings.IndexByte(m.Path, '*'); i >= 0 && i < len(m.Path)-1 {
+		ps.add("match.path", "%q: * stands only at the end, for any continuation", m.Path)
+	}
+	if m.Path != "" && m.Path[0] != '/' && m.Path[0] != '*' {
+		ps.add("match.path", "%q can match no request; a path begins with /", m.Path)
+	}
+}
+
+// check looks at the one way of selecting that Kind names.
+func (s Select) check(ps *problems) {
+	switch s.Kind {
+	case SelectAll:
+	case SelectRatio:
+		if s.Den == 0 {
+			ps.add("select.den", "a ratio of %d to 0; write num of den with den at least 1", s.Num)
+		} else if s.Num > s.Den {
+			ps.add("select.num", "a ratio of %d in %d is more than all of them", s.Num, s.Den)
+		}
+	case SelectFirst:
+		if s.First == 0 {
+			ps.add("select.first", "the first 0 requests are none; write at least 1")
+		}
+	case SelectScript:
+		s.checkPattern(ps)
+	default:
+		ps.add("select.kind", "%q is none of all, ratio, first, script", s.Kind)
+		return
+	}
+	unused := func(kind SelectKind, field string, set bool) {
+		if set && s.Kind != kind {
+			ps.add(field, "has no meaning with kind %s; it belongs to %s", s.Kind, kind)
+		}
+	}
+	unused(SelectRatio, "select.num", s.Num != 0)
+	unused(SelectRatio, "select.den", s.Den != 0)
+	unused(SelectFirst, "select.first", s.First != 0)
+	unused(SelectScript, "select.pattern", s.Pattern != "")
+}
+
+// checkPattern looks at the letters; the first wrong one is enough to tell.
+func (s Select) checkPattern(ps *problems) {
+	if s.Pattern == "" {
+		ps.add("select.pattern", "is empty; write one letter a request, X hit and . not")
+	}
+	for i, letter := range s.Pattern {
+		if letter != patternHit && letter != patternMiss {
+			ps.add("select.pattern", "letter %d is %q; only X (hit) and . (not hit) have a meaning", i+1, letter)
+			return
+		}
+	}
+}
+
+// check looks at the three numbers that release needs.
+func (h Hold) check(ps *problems) {
+	if h.Probes < 1 {
+		ps.add("hold.probes", "is %d; write how many probes the breaker permits, at least 1", h.Probes)
+	}
+	if h.Rejected < 1 {
+		ps.add("hold.rejected", "is %d; write how many rejections release the held requests, at least 1", h.Rejected)
+	}
+	if h.Max <= 0 {
+		ps.add("hold.max", "is %v; a hold needs the longest time that it may last, as no rejection may ever come", h.Max)
+	}
+}
+
+// check looks at the order of the ends.
+func (l Latency) check(ps *problems) {
+	if l.Min < 0 {
+		ps.add("latency.min", "%v is negative", l.Min)
+	}
+	if l.Max < l.Min {
+		ps.add("latency.max", "%v is less than min, %v; for a fixed latency make both equal", l.Max, l.Min)
+	}
+}
+
+// checkAction looks at the action and at what only some actions have.
+func (r Rule) checkAction(ps *problems) {
+	switch r.Action {
+	case ActionRespond:
+		*ps = append(*ps, r.Respond.Problems()...)
+	case ActionPass, ActionReset, ActionClose, ActionHang:
+		if r.Respond.Status != 0 || r.Respond.Body != "" || len(r.Respond.Headers) > 0 {
+			ps.add("respond", "has no meaning with action %s", r.Action)
+		}
+	default:
+		ps.add("action", "%q is none of pass, respond, reset, close, hang", r.Action)
+	}
+	if r.Stealth && (r.Action == ActionRespond || r.Action == ActionPass) {
+		ps.add("stealth", "has no meaning with action %s; only reset, close and hang end a connection", r.Action)
+	}
+}
+
+// Problems are those of a canned answer; their fields begin with "respond".
+func (r Respond) Problems() []Problem {
+	var ps problems
+	if r.Status < 200 || r.Status > 599 {
+		ps.add("respond.status", "%d is not the status of an answer; write 200 to 599", r.Status)
+	}
+	if (r.Status == 204 || r.Status == 304) && r.Body != "" {
+		ps.add("respond.body", "an answer with status %d has no body", r.Status)
+	}
+	for _, key := range slices.Sorted(maps.Keys(r.Headers)) {
+		switch {
+		case !isToken(key):
+			ps.add("respond.headers", "%q is not the name of a header", key)
+		case strings.EqualFold(key, "Content-Length"), strings.EqualFold(key, "Transfer-Encoding"):
+			ps.add("respond.headers", "%s is given by the body; leave it out", key)
+		}
+		if strings.ContainsAny(r.Headers[key], "\r\n\x00") {
+			ps.add("respond.headers", "the value of %s holds a line break or a zero byte", key)
+		}
+	}
+	return ps
+}
+
+// isToken reports whether s is a token of RFC 9110, section 5.6.2.
+func isToken(s string) bool {
+	for _, c := range []byte(s) {
+		letter := 'a' <= c|0x20 && c|0x20 <= 'z'
+		if !letter && (c < '0' || c > '9') && !strings.ContainsRune("!#$%&'*+-.^_`|~", rune(c)) {
+			return false
+		}
+	}
+	return s != ""
+}
+
+// shadowed returns the index of an earlier rule that leaves r nothing, or -1.
+func shadowed(earlier []Rule, r Rule) int {
+	return slices.IndexFunc(earlier, func(e Rule) bool {
+		all := e.Select.Kind == SelectAll || e.Select.Kind == SelectRatio && e.Select.Num == e.Select.Den
+		return all && e.Match.covers(r.Match)
+	})
+}
+
+// covers reports whether every request that n matches is matched by m.
+func (m Match) covers(n Match) bool {
+	if m.Method != "" && !strings.EqualFold(m.Method, n.Method) {
+		return false
+	}
+	// The text of a longer prefix, "/ab*", begins with a shorter one, "/a", as
+	// all its paths do: one comparison serves for both.
+	if !pathMatches(m.Path, n.Path) {
+		return false
+	}
+	for key, value := range m.Header {
+		if v, ok := n.Header[key]; !ok || v != value {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,206 @@
+package injector
+
+import (
+	"io"
+	"log/slog"
+	"net/http"
+	"time"
+
+	"github.com/faultline-go/faultline/injector/fault"
+	"github.com/faultline-go/faultline/target/trace"
+)
+
+// exchange is one request on its way through the injector.
+type exchange struct {
+	*Injector
+	w       *answerWriter
+	r       *http.Request
+	body    *watchedBody // the caller's
+	phase   *phase       // of the arrival
+	arrived time.Time
+	verdict fault.Verdict
+	spot    *spot // nil: not held
+}
+
+// ending is how an exchange ended.
+type ending struct {
+	outcome trace.Outcome
+	status  int
+	at      time.Time
+	left    bool // the caller closed before the answer was complete
+	cut     bool // the connection must not carry anything more
+}
+
+// serve plays one request: arrival, decision, hold, latency, action, end.
+func (i *Injector) serve(w http.ResponseWriter, r *http.Request) {
+	x := &exchange{Injector: i, w: &answerWriter{ResponseWriter: w}, r: r, arrived: time.Now(), phase: i.phase.Load()}
+	x.body = &watchedBody{ReadCloser: r.Body}
+	r.Body = x.body
+	// The connection is counted until it is hijacked, so this never adds to
+	// nothing while Close waits.
+	i.work.Add(1)
+	defer i.work.Done()
+	x.verdict = x.phase.faults.Decide(fault.Request{Method: r.Method, Path: r.URL.Path, Header: x.header})
+	handle := i.cfg.Recorder.Arrived(x.attempt())
+	if rule := x.verdict.Rule; rule != nil && rule.Hold != nil {
+		x.spot = x.phase.lots[rule].park(i.offset(x.arrived))
+	}
+	e := x.play()
+	at := i.offset(e.at)
+	i.cfg.Recorder.Departed(handle, func(a *trace.Attempt) {
+		a.Outcome, a.Status = e.outcome, e.status
+		if e.left {
+			a.Abandon = at
+		} else {
+			a.Dep = at
+		}
+	})
+	if x.spot != nil {
+		x.spot.leave()
+		x.spot.answered(i.offset(time.Now())) // not before the caller could know: at is
+	}
+	if e.cut {
+		panic(http.ErrAbortHandler) // the documented way to have the server drop a connection
+	}
+}
+
+// header reads a header of the request; net/http keeps Host apart.
+func (x *exchange) header(key string) string {
+	if http.CanonicalHeaderKey(key) == "Host" {
+		return x.r.Host
+	}
+	return x.r.Header.Get(key)
+}
+
+// attempt is the record of the arrival.
+func (x *exchange) attempt() trace.Attempt {
+	a := trace.Attempt{
+		Injector: x.cfg.Name,
+		Phase:    x.phase.name,
+		Peer:     x.r.RemoteAddr,
+		Method:   x.r.Method,
+		Path:     x.r.URL.Path,
+		Arr:      x.offset(x.arrived),
+	}
+	a.ID, a.By, _ = x.cfg.Correlator.Identify(x.r.Header.Get)
+	if x.verdict.Rule != nil {
+		a.Rule = x.verdict.Rule.ID
+	}
+	return a
+}
+
+// play carries out the verdict.
+func (x *exchange) play() ending {
+	body, err := x.takeBody()
+	if err != nil && !x.body.failed.Load() {
+		x.log.LogAttrs(x.r.Context(), slog.LevelError, "a request was dropped, as its body could not be kept while it waits",
+			slog.String("injector", x.cfg.Name), slog.Any("error", err))
+		return ending{outcome: trace.OutcomeFIN, at: time.Now(), cut: true}
+	}
+	if err != nil {
+		return x.gone()
+	}
+	defer body.Close()
+	from := x.arrived
+	if x.spot != nil {
+		if err := x.spot.wait(x.r.Context(), x.phase.ended, x.offset); err != nil {
+			return x.gone()
+		}
+		from = time.Now()
+	}
+	if !x.sleepUntil(from.Add(x.verdict.Latency)) {
+		return x.gone()
+	}
+	return x.act()
+}
+
+// takeBody reads the request's body before any wait: the server notices that a
+// caller left only when nothing of the body is unread, and a connection that is
+// closed with unread bytes sends RST where FIN was meant. A body that the
+// upstream is to get is kept; one that can be passed on at once is left alone.
+func (x *exchange) takeBody() (io.Closer, error) {
+	rule := x.verdict.Rule
+	if x.healthy == nil || rule != nil && rule.Action != fault.ActionPass {
+		_, err := io.Copy(io.Discard, x.r.Body)
+		return x.r.Body, err
+	}
+	if x.spot == nil && x.verdict.Latency == 0 {
+		return x.r.Body, nil
+	}
+	body, err := spool(x.r.Body)
+	if err != nil {
+		return nil, err
+	}
+	x.r.Body = body
+	return body, nil
+}
+
+// act does what the rule says, or what a healthy dependency would do.
+func (x *exchange) act() ending {
+	rule := x.verdict.Rule
+	if rule == nil {
+		return x.behave()
+	}
+	switch rule.Action {
+	case fault.ActionPass:
+		return x.behave()
+	case fault.ActionRespond:
+		return x.answer(x.answers[rule])
+	case fault.ActionReset:
+		return x.sever(true)
+	case fault.ActionClose:
+		return x.sever(false)
+	case fault.ActionHang:
+		return x.hang()
+	}
+	return x.gone() // no such action passes fault.Validate
+}
+
+// behave answers as the healthy dependency.
+func (x *exchange) behave() ending {
+	if x.healthy != nil {
+		return x.forward()
+	}
+	if !x.sleepUntil(time.Now().Add(x.cfg.Stub.Latency)) {
+		return x.gone()
+	}
+	return x.answer(x.stub)
+}
+
+// hang says nothing until the caller leaves or the fault ends.
+func (x *exchange) hang() ending {
+	var e ending
+	select {
+	case <-x.r.Context().Done():
+		e = x.gone()
+	case <-x.phase.ended:
+		e = x.sever(false)
+	}
+	e.outcome = trace.OutcomeHang
+	return e
+}
+
+// gone is the end of an exchange whose caller left, or that the injector's own
+// end cut short.
+func (x *exchange) gone() ending {
+	if x.isClosing() {
+		return ending{outcome: trace.OutcomeFIN, at: time.Now(), cut: true}
+	}
+	return ending{outcome: trace.OutcomeHang, at: time.Now(), left: true, cut: true}
+}
+
+// sleepUntil waits; it returns false when the caller left or the injector ends.
+func (x *exchange) sleepUntil(t time.Time) bool {
+	d := time.Until(t)
+	if d <= 0 {
+		return x.r.Context().Err() == nil
+	}
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-x.r.Context().Done():
+		return false
+	}
+}

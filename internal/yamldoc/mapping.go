@@ -1,0 +1,158 @@
+package yamldoc
+
+import (
+	"slices"
+	"strings"
+
+	"gopkg.in/yaml.v3"
+)
+
+// Map is a mapping with the keys that its reader knows.
+type Map struct {
+	Value
+	names []string // in the order of the file
+	keys  map[string]*yaml.Node
+	vals  map[string]*yaml.Node
+	asked []string
+}
+
+// Entry is a key with its value, of a mapping whose keys are the user's.
+type Entry struct {
+	Name  string
+	Key   Value // stands at the key
+	Value Value
+}
+
+// Map returns the mapping that the value is. When it is absent or something else
+// (which is a problem), all keys are absent and none is missed.
+func (v Value) Map() *Map {
+	m := &Map{Value: v, keys: map[string]*yaml.Node{}, vals: map[string]*yaml.Node{}}
+	if v.node == nil {
+		return m
+	}
+	if v.node.Kind != yaml.MappingNode {
+		v.wants("a mapping of keys to values")
+		m.node = nil
+		return m
+	}
+	for i := 0; i+1 < len(v.node.Content); i += 2 {
+		m.put(v.node.Content[i], v.node.Content[i+1])
+	}
+	return m
+}
+
+func (m *Map) put(key, val *yaml.Node) {
+	at := m.Value
+	at.at = Pos{key.Line, key.Column}
+	first, twice := m.keys[key.Value]
+	switch {
+	case key.Kind != yaml.ScalarNode:
+		at.Problemf("a key must be plain text, not %s", describe(key))
+	case key.Tag == "!!merge":
+		at.Problemf("merge keys (<<) are not part of YAML 1.2; write the keys out, or give the whole value as an alias")
+	case twice:
+		at.Problemf("key %q is given twice, first in line %d", key.Value, first.Line)
+	default:
+		m.names = append(m.names, key.Value)
+		m.keys[key.Value], m.vals[key.Value] = key, val
+	}
+}
+
+// Has reports whether the mapping has a key. It does not ask for it.
+func (m *Map) Has(key string) bool { return m.vals[key] != nil }
+
+// Get returns the value of a key, which the mapping may have.
+func (m *Map) Get(key string) Value {
+	m.ask(key)
+	return m.value(key, key)
+}
+
+// ask makes a key known.
+func (m *Map) ask(key string) {
+	m.asked = append(m.asked, key)
+	path := join(m.schema, key)
+	k := m.doc.keys[path]
+	k.Path = path
+	if n := m.keys[key]; n != nil && !slices.Contains(k.At, Pos{n.Line, n.Column}) {
+		k.At = append(k.At, Pos{n.Line, n.Column})
+	}
+	m.doc.keys[path] = k
+}
+
+// Need returns the value of a key that the mapping must have.
+func (m *Map) Need(key string) Value {
+	v := m.Get(key)
+	if m.node != nil && v.node == nil {
+		v.Problemf("is missing")
+	}
+	return v
+}
+
+// Choice asks for keys of which the mapping may have one, and returns which one it
+// has, or nothing. More than one is a problem, and the first in the file counts.
+func (m *Map) Choice(keys ...string) string {
+	for _, key := range keys {
+		m.ask(key)
+	}
+	var chosen string
+	for _, name := range m.names {
+		switch {
+		case !slices.Contains(keys, name):
+		case chosen == "":
+			chosen = name
+		default:
+			m.Key(name).Problemf("%s and %s exclude each other", chosen, name)
+		}
+	}
+	return chosen
+}
+
+// Key returns a value that stands at a key of the mapping, for problems with the
+// key itself.
+func (m *Map) Key(key string) Value {
+	v := m.value(key, key)
+	if n := m.keys[key]; n != nil {
+		v.at = Pos{n.Line, n.Column}
+	}
+	return v
+}
+
+// Done notes the keys that were not asked for.
+func (m *Map) Done() {
+	for _, name := range m.Unknown() {
+		m.Key(name).Problemf("unknown key%s", Hint(name, m.asked))
+	}
+}
+
+// Unknown returns the keys that were not asked for, in the order of the file.
+func (m *Map) Unknown() []string {
+	var names []string
+	for _, name := range m.names {
+		if !slices.Contains(m.asked, name) {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// Entries returns what is in a mapping whose keys are names that the user chose,
+// in the order of the file.
+func (m *Map) Entries() []Entry {
+	entries := make([]Entry, len(m.names))
+	for i, name := range m.names {
+		entries[i] = Entry{Name: name, Key: m.Key(name), Value: m.value(name, "*")}
+	}
+	return entries
+}
+
+func (m *Map) value(key, schema string) Value {
+	return Value{
+		doc: m.doc, node: m.vals[key], at: m.at,
+		path:   join(m.path, key),
+		schema: join(m.schema, schema),
+	}.here()
+}
+
+func join(path, key string) string {
+	return strings.TrimPrefix(path+"."+key, ".")
+}

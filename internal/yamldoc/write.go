@@ -1,0 +1,103 @@
+package yamldoc
+
+import (
+	"bytes"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+	"unicode"
+
+	"gopkg.in/yaml.v3"
+)
+
+// Out is a mapping to be written, in the order in which its keys were put.
+type Out struct{ node yaml.Node }
+
+// Put adds a key. The value is an *Out, a list of them, a text, a list of texts or
+// numbers, a mapping of texts (written in the order of its keys), a number, a bool
+// or a duration; anything else is a mistake of the caller and panics.
+func (o *Out) Put(key string, value any) {
+	o.node.Kind = yaml.MappingNode
+	o.node.Content = append(o.node.Content, text(key), encode(value))
+}
+
+// PutIf adds a key when the condition holds.
+func (o *Out) PutIf(cond bool, key string, value any) {
+	if cond {
+		o.Put(key, value)
+	}
+}
+
+// Marshal writes a document below a comment of one line, so that Parse reads the
+// same values.
+func Marshal(comment string, o *Out) ([]byte, error) {
+	doc := yaml.Node{Kind: yaml.DocumentNode, Content: []*yaml.Node{&o.node}}
+	buf := bytes.NewBufferString("# " + strings.ReplaceAll(comment, "\n", " ") + "\n")
+	enc := yaml.NewEncoder(buf)
+	enc.SetIndent(2)
+	if err := enc.Encode(&doc); err != nil {
+		return nil, fmt.Errorf("write YAML: %w", err)
+	}
+	return buf.Bytes(), nil
+}
+
+func encode(value any) *yaml.Node {
+	switch v := value.(type) {
+	case *Out:
+		v.node.Kind = yaml.MappingNode
+		return &v.node
+	case []*Out:
+		n := &yaml.Node{Kind: yaml.SequenceNode}
+		for _, o := range v {
+			n.Content = append(n.Content, encode(o))
+		}
+		return n
+	case string:
+		return text(v)
+	case []string:
+		return flow(v, text)
+	case []int:
+		return flow(v, number)
+	case map[string]string:
+		o := &Out{}
+		for _, k := range slices.Sorted(maps.Keys(v)) {
+			o.Put(k, v[k])
+		}
+		return encode(o)
+	case bool:
+		return &yaml.Node{Kind: yaml.ScalarNode, Value: strconv.FormatBool(v)}
+	case int:
+		return number(v)
+	case uint64:
+		return &yaml.Node{Kind: yaml.ScalarNode, Value: strconv.FormatUint(v, 10)}
+	case time.Duration:
+		return text(FormatDuration(v))
+	}
+	panic(fmt.Sprintf("yamldoc: cannot write a %T", value))
+}
+
+func flow[T any](items []T, encode func(T) *yaml.Node) *yaml.Node {
+	n := &yaml.Node{Kind: yaml.SequenceNode, Style: yaml.FlowStyle}
+	for _, item := range items {
+		n.Content = append(n.Content, encode(item))
+	}
+	return n
+}
+
+func number(n int) *yaml.Node {
+	return &yaml.Node{Kind: yaml.ScalarNode, Value: strconv.Itoa(n)}
+}
+
+// text quotes what block and plain scalars could change: the library's literal
+// blocks lose leading line breaks, and a person loses sight of blanks at an end.
+func text(s string) *yaml.Node {
+	n := &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: s}
+	odd := func(r rune) bool { return !unicode.IsPrint(r) }
+	if s != strings.TrimSpace(s) || strings.ContainsFunc(s, odd) {
+		n.Style = yaml.DoubleQuotedStyle
+	}
+	return n
+}
