@@ -6,6 +6,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -26,6 +27,9 @@ type world struct {
 	served chan struct{}
 }
 
+// connKey finds, in a request's context, whether its connection was used before.
+type connKey struct{}
+
 // newWorld serves handler on ln and attacks it through dial. The handler sees
 // requests after they were recorded as attempts.
 func newWorld(t *testing.T, ln net.Listener, dial func(context.Context, string, string) (net.Conn, error), handler http.HandlerFunc) *world {
@@ -37,7 +41,12 @@ func newWorld(t *testing.T, ln net.Listener, dial func(context.Context, string, 
 		start:  start,
 		served: make(chan struct{}),
 	}
-	w.server = &http.Server{Handler: w.record(handler)}
+	w.server = &http.Server{
+		Handler: w.record(handler),
+		ConnContext: func(ctx context.Context, _ net.Conn) context.Context {
+			return context.WithValue(ctx, connKey{}, new(atomic.Bool))
+		},
+	}
 	go func() {
 		defer close(w.served)
 		_ = w.server.Serve(ln)

@@ -1,11 +1,9 @@
 package experiments
 
 import (
-	"fmt"
 	"maps"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/faultline-go/faultline/injector/fault"
 	"github.com/faultline-go/faultline/internal/yamldoc"

@@ -24,11 +24,11 @@ func (r *reader) hold(v yamldoc.Value, injector string, latency time.Duration) *
 		return h
 	}
 	limit, among := r.patience(injector)
-	// The time that a held request takes is compared in whole numbers: 0.6 is 3/5.
-	if took := h.Max + latency; took > limit/5*3 {
+	allowed := limit / 5 * 3
+	if took := h.Max + latency; took > allowed {
 		most.Problemf("a request would be held for up to %s (max and latency), above %s, 0.6 of the shortest of %s; "+
-			"held longer, it could be slow or time out, and so be a failure by itself",
-			yamldoc.FormatDuration(took), yamldoc.FormatDuration(limit/5*3), strings.Join(among, ", "))
+			"a longer hold could make it slow or time out, and so a failure by itself",
+			yamldoc.FormatDuration(took), yamldoc.FormatDuration(allowed), strings.Join(among, ", "))
 	}
 	return h
 }

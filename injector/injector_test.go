@@ -2,13 +2,13 @@ package injector_test
 
 import (
 	"bufio"
-	"bytes"
 	"context"
 	"errors"
 	"io"
 	"net"
 	"net/http"
 	"runtime"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -138,19 +138,10 @@ func request(method string, body int) string {
 	var b strings.Builder
 	b.WriteString(method + " /x HTTP/1.1\r\nHost: dep\r\n")
 	if body > 0 {
-		b.WriteString("Content-Length: " + itoa(body) + "\r\n")
+		b.WriteString("Content-Length: " + strconv.Itoa(body) + "\r\n")
 	}
 	b.WriteString("\r\n")
 	b.WriteString(strings.Repeat("b", body))
-	return b.String()
-}
-
-func itoa(n int) string {
-	var b bytes.Buffer
-	if n >= 10 {
-		b.WriteString(itoa(n / 10))
-	}
-	b.WriteByte(byte('0' + n%10))
 	return b.String()
 }
 

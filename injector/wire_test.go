@@ -44,8 +44,9 @@ func TestConnectionFaultsOnTheWire(t *testing.T) {
 				checkSevered(t, d.only(t), c.outcome)
 			})
 			t.Run(fmt.Sprintf("%s/used/%d", c.name, body), func(t *testing.T) {
-				c.rule.Select = fault.Select{Kind: fault.SelectScript, Pattern: ".X"}
-				d := start(t, injector.Config{}, c.rule)
+				second := c.rule
+				second.Select = fault.Select{Kind: fault.SelectScript, Pattern: ".X"}
+				d := start(t, injector.Config{}, second)
 				o := observe(t, d.Addr())
 				o.say(request("POST", body))
 				if resp, err := http.ReadResponse(o.r, nil); err != nil || resp.StatusCode != 200 {

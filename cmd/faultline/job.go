@@ -89,7 +89,8 @@ func (o *outcome) conclude(ctx context.Context, plan *experiments.Plan, res *run
 	}
 	rep := assert.Evaluate(plan.Spec(), recorded)
 	o.end, s.Reason, s.Remedy = ending(ctx, res, err)
-	measured := res != nil && res.Trace != nil
+	// Before the first phase there is nothing to be intact, and no state.
+	measured := len(recorded.Phases) > 0
 	if !measured || o.end == report.EndUnmeasured {
 		rep.Verdicts = undecided(rep.Verdicts, s.Reason, s.Remedy)
 	}
@@ -107,18 +108,22 @@ func ending(ctx context.Context, res *run.Result, err error) (end report.End, re
 	switch {
 	case i != nil && (err != nil || res == nil || res.Interrupted):
 		reason = i.Error() + "; what had been recorded until then was judged"
-		if res == nil || res.Trace == nil {
-			reason = i.Error() + " before anything was recorded"
+		if !hasPhases(res) {
+			reason = i.Error() + " before the first phase"
 		}
 		return i.end(), reason, ""
 	case errors.As(err, &precondition):
 		return report.EndUnmeasured, precondition.What, precondition.Remedy
 	case err != nil:
 		return report.EndUnmeasured, err.Error(), ""
-	case res == nil || res.Trace == nil:
-		return report.EndUnmeasured, "the run left no trace", "this is a defect of faultline; please report it"
+	case !hasPhases(res):
+		return report.EndUnmeasured, "no phase was carried out", "this is a defect of faultline; please report it"
 	}
 	return report.EndComplete, "", ""
+}
+
+func hasPhases(res *run.Result) bool {
+	return res != nil && res.Trace != nil && len(res.Trace.Phases) > 0
 }
 
 // undecided turns verdicts into ones that say why nothing can be said.

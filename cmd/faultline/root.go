@@ -91,12 +91,20 @@ func (a app) main(args []string) (code int) {
 	case err == nil:
 		return report.ExitPass
 	case !errors.As(err, &e):
-		e = &exitError{report.ExitDefinition, err}
+		e = &exitError{report.ExitDefinition, helpful(err)}
 	}
 	if e.err != nil {
 		fmt.Fprintf(a.stderr, "faultline: %v\n", e.err)
 	}
 	return e.code
+}
+
+// helpful adds to cobra's own errors where to look.
+func helpful(err error) error {
+	if text := strings.TrimSpace(err.Error()); strings.HasPrefix(text, "unknown command") {
+		return fmt.Errorf("%s\nSee faultline --help", text)
+	}
+	return err
 }
 
 // internalError tells of a panic.

@@ -72,9 +72,9 @@ once.`,
 		},
 	}
 	flags := cmd.Flags()
-	flags.StringVar(&f.out, "out", "", "folder of the run, new or empty; with several files, each gets a folder in it (default: a new one under "+outRoot+")")
-	flags.Uint64Var(&f.seed, "seed", defaultSeed, "seed of everything random; wins over the one in the experiment")
-	flags.StringVar(&f.junit, "junit", "", "also write one JUnit XML file for all experiments here")
+	flags.StringVar(&f.out, "out", "", "folder `DIR` of the run, new or empty; with several files, each gets a folder in it (default: a new one under "+outRoot+")")
+	flags.Uint64Var(&f.seed, "seed", defaultSeed, "seed `N` of everything random; wins over the one in the experiment")
+	flags.StringVar(&f.junit, "junit", "", "also write a JUnit XML `FILE` with all experiments")
 	flags.Var(&f.format, "format", "what goes to standard output; json is the content of verdicts.json")
 	flags.Var(&f.inconclusive, "inconclusive", "what an assertion that could not be decided counts as: exit code 3, or 0")
 	flags.BoolVar(&f.quiet, "quiet", false, "print only what did not pass")

@@ -1,0 +1,167 @@
+package proxy
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"io"
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/faultline-go/faultline/breakerref"
+)
+
+// Source is the header that says where an answer comes from.
+const Source = "X-Faultline-Source"
+
+// The values of Source.
+const (
+	SourcePrimary  = "primary"
+	SourceFallback = "fallback"
+	SourceNone     = "none"
+)
+
+// The paths that the proxy answers itself, off the breaker's path.
+const (
+	HealthPath = "/-/healthz"
+	StatePath  = "/-/state"
+)
+
+// serve answers a request. Calls to the dependency end with base, not with the
+// request's own context, which ends when the client leaves.
+func (p *Proxy) serve(base context.Context, w http.ResponseWriter, r *http.Request) {
+	switch r.URL.Path {
+	case HealthPath:
+		writeJSON(w, http.StatusOK, map[string]string{"status": "UP"})
+		return
+	case StatePath:
+		p.writeState(w)
+		return
+	}
+	body, err := io.ReadAll(r.Body)
+	if err != nil {
+		writeNone(w, http.StatusBadRequest, "the request's body could not be read: "+err.Error())
+		return
+	}
+	p.answer(w, r, p.ask(base, r, body))
+}
+
+// ask makes the call, with as many attempts as it needs and may have.
+func (p *Proxy) ask(base context.Context, r *http.Request, body []byte) outcome {
+	for n := 1; ; n++ {
+		out := p.attempt(base, r, body)
+		if out.good() || out.cause == refused || n >= p.cfg.Retry || !pause(base, p.cfg.RetryWait) {
+			return out
+		}
+	}
+}
+
+// answer tells the client what came of its call.
+func (p *Proxy) answer(w http.ResponseWriter, r *http.Request, out outcome) {
+	switch {
+	case out.good():
+		writeAnswer(w, r, out.answer)
+	case p.cfg.Fallback != nil:
+		if pause(r.Context(), p.cfg.FallbackDelay) {
+			writeFallback(w, p.cfg.Fallback)
+		}
+	case out.answer != nil:
+		writeAnswer(w, r, out.answer)
+	case out.cause == refused:
+		writeNone(w, http.StatusServiceUnavailable, "the circuit breaker is "+out.state.String())
+	default:
+		writeNone(w, http.StatusBadGateway, "the dependency did not answer: "+string(out.cause))
+	}
+}
+
+// pause waits for d and reports false when ctx ended first.
+func pause(ctx context.Context, d time.Duration) bool {
+	if d == 0 {
+		return ctx.Err() == nil
+	}
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+// writeAnswer passes the dependency's answer on. Errors of writing are not looked
+// at, here and below: they say that the client has left.
+func writeAnswer(w http.ResponseWriter, r *http.Request, a *answer) {
+	h := w.Header()
+	for k, v := range a.header {
+		h[k] = v
+	}
+	if _, ok := h["Content-Type"]; !ok {
+		h["Content-Type"] = nil // Or the server would guess one.
+	}
+	if r.Method != http.MethodHead && a.status != http.StatusNoContent && a.status != http.StatusNotModified {
+		h.Set("Content-Length", strconv.Itoa(len(a.body)))
+	}
+	h.Set(Source, SourcePrimary)
+	w.WriteHeader(a.status)
+	_, _ = w.Write(a.body)
+}
+
+// writeFallback sends the canned answer.
+func writeFallback(w http.ResponseWriter, a *Answer) {
+	h := w.Header()
+	h["Content-Type"] = nil
+	for k, v := range a.Headers {
+		h.Set(k, v)
+	}
+	h.Set(Source, SourceFallback)
+	w.WriteHeader(cmp.Or(a.Status, http.StatusOK))
+	_, _ = io.WriteString(w, a.Body)
+}
+
+// writeNone says that there is neither an answer nor a fallback.
+func writeNone(w http.ResponseWriter, status int, reason string) {
+	w.Header().Set(Source, SourceNone)
+	writeJSON(w, status, map[string]string{"source": SourceNone, "reason": reason})
+}
+
+// state is what StatePath answers. Rates are in percent, -1 below the minimum
+// number of calls.
+type state struct {
+	State        string  `json:"state"`
+	FailureRate  float32 `json:"failure_rate"`
+	SlowRate     float32 `json:"slow_rate"`
+	Buffered     int     `json:"buffered"`
+	Failed       int     `json:"failed"`
+	Slow         int     `json:"slow"`
+	SlowFailed   int     `json:"slow_failed"`
+	NotPermitted int     `json:"not_permitted"`
+}
+
+// writeState tells what the breaker knows.
+func (p *Proxy) writeState(w http.ResponseWriter) {
+	s, m := p.breaker.read()
+	writeJSON(w, http.StatusOK, newState(s, m))
+}
+
+func newState(s breakerref.State, m breakerref.Metrics) state {
+	return state{
+		State:        s.String(),
+		FailureRate:  m.FailureRate,
+		SlowRate:     m.SlowRate,
+		Buffered:     m.Buffered,
+		Failed:       m.Failed,
+		Slow:         m.Slow,
+		SlowFailed:   m.SlowFailed,
+		NotPermitted: m.NotPermitted,
+	}
+}
+
+// writeJSON sends a value that can be marshalled: all of them are strings and
+// finite numbers.
+func writeJSON(w http.ResponseWriter, status int, value any) {
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(status)
+	_ = json.NewEncoder(w).Encode(value)
+}

@@ -1,0 +1,242 @@
+package experiments
+
+import (
+	"cmp"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/faultline-go/faultline/assert"
+	"github.com/faultline-go/faultline/breakerref"
+	"github.com/faultline-go/faultline/injector/fault"
+	"github.com/faultline-go/faultline/internal/yamldoc"
+	"github.com/faultline-go/faultline/target/match"
+)
+
+// MarshalPlan writes a plan as an experiment with all defaults filled in. LoadPlan
+// makes the same plan of it, but for File and the lines of assertions.
+func MarshalPlan(p *Plan) ([]byte, error) {
+	var o, meta, load yamldoc.Out
+	o.Put("apiVersion", "faultline/v1")
+	o.Put("kind", "Experiment")
+	meta.Put("name", p.Name)
+	meta.PutIf(p.Description != "", "description", p.Description)
+	meta.PutIf(len(p.Tags) > 0, "tags", p.Tags)
+	o.Put("metadata", &meta)
+	o.Put("seed", p.Seed)
+	o.Put("sut", sutOut(p.SUT))
+	o.Put("injectors", injectorsOut(p.Injectors))
+	var correlate yamldoc.Out
+	correlate.Put("order", p.Correlate.Order)
+	correlate.Put("min_join", yamldoc.FormatShare(p.Correlate.MinJoin))
+	o.Put("correlate", &correlate)
+	load.Put("timeout", p.Timeout)
+	load.Put("max_in_flight", p.MaxInFlight)
+	load.Put("targets", each(p.Targets, targetOut))
+	load.PutIf(len(p.Classes) > 0, "classify", classesOut(p.Classes))
+	o.Put("load", &load)
+	o.Put("breakers", breakersOut(p.Breakers))
+	o.Put("phases", each(p.Phases, phaseOut))
+	var integrity yamldoc.Out
+	integrity.Put("dropped", "<= "+yamldoc.FormatShare(p.Integrity.Dropped))
+	integrity.Put("lateness_p99", "<= "+yamldoc.FormatDuration(p.Integrity.Lateness))
+	integrity.Put("join", ">= "+yamldoc.FormatShare(p.Integrity.Join))
+	o.Put("integrity", &integrity)
+	o.Put("assert", each(p.Assertions, assertionOut))
+	return yamldoc.Marshal("The plan of "+filepath.ToSlash(p.File)+", with all defaults filled in. It can be run as it is.", &o)
+}
+
+func each[T any](items []T, out func(T) *yamldoc.Out) []*yamldoc.Out {
+	outs := make([]*yamldoc.Out, len(items))
+	for i, item := range items {
+		outs[i] = out(item)
+	}
+	return outs
+}
+
+func sutOut(s SUT) *yamldoc.Out {
+	o := &yamldoc.Out{}
+	if s.Reference != nil {
+		o.Put("reference", referenceOut(s.Reference))
+	}
+	o.PutIf(s.BaseURL != "", "base_url", s.BaseURL)
+	if l := s.Launch; l != nil {
+		var launch yamldoc.Out
+		launch.Put("command", l.Command)
+		launch.PutIf(l.Dir != "", "dir", l.Dir)
+		launch.PutIf(len(l.Env) > 0, "env", l.Env)
+		launch.Put("stop", l.Stop)
+		o.Put("launch", &launch)
+	}
+	if r := s.Ready; r != nil {
+		var ready yamldoc.Out
+		ready.Put("get", r.Get)
+		ready.Put("expect", r.Expect)
+		ready.Put("timeout", r.Timeout)
+		o.Put("ready", &ready)
+	}
+	o.PutIf(s.InstanceHeader != "", "instance_header", s.InstanceHeader)
+	return o
+}
+
+func referenceOut(r *Reference) *yamldoc.Out {
+	o, breaker := &yamldoc.Out{}, &yamldoc.Out{}
+	o.Put("injector", r.Injector)
+	putConfig(breaker, r.Breaker)
+	o.Put("breaker", breaker)
+	o.Put("failure", failureWords(r.Failure))
+	o.Put("timeout", r.Timeout)
+	if r.Fallback != nil {
+		o.Put("fallback", respondOut(*r.Fallback))
+	}
+	return o
+}
+
+func respondOut(r fault.Respond) *yamldoc.Out {
+	o := &yamldoc.Out{}
+	o.Put("status", r.Status)
+	o.PutIf(len(r.Headers) > 0, "headers", r.Headers)
+	o.PutIf(r.Body != "", "body", r.Body)
+	return o
+}
+
+func injectorsOut(injectors []Injector) *yamldoc.Out {
+	o := &yamldoc.Out{}
+	for _, in := range injectors {
+		one := &yamldoc.Out{}
+		one.Put("listen", in.Listen)
+		one.PutIf(in.Upstream != "", "upstream", in.Upstream)
+		if in.Stub != nil {
+			stub := respondOut(in.Stub.Respond)
+			stub.PutIf(in.Stub.Latency > 0, "latency", in.Stub.Latency)
+			one.Put("stub", stub)
+		}
+		o.Put(in.Name, one)
+	}
+	return o
+}
+
+func targetOut(t match.Target) *yamldoc.Out {
+	o := &yamldoc.Out{}
+	o.Put("name", t.Name)
+	o.Put("method", t.Method)
+	o.Put("path", t.Path)
+	o.PutIf(len(t.Headers) > 0, "headers", t.Headers)
+	o.PutIf(t.Body != "", "body", t.Body)
+	o.Put("weight", t.Weight)
+	o.Put("depends_on", t.DependsOn)
+	return o
+}
+
+func classesOut(classes match.Classes) *yamldoc.Out {
+	o := &yamldoc.Out{}
+	for _, c := range classes {
+		one := &yamldoc.Out{}
+		one.PutIf(len(c.Status) > 0, "status", c.Status)
+		one.PutIf(len(c.Header) > 0, "header", c.Header)
+		one.PutIf(len(c.Contains) > 0, "contains", c.Contains)
+		o.Put(c.Name, one)
+	}
+	return o
+}
+
+func breakersOut(breakers []assert.Breaker) *yamldoc.Out {
+	o := &yamldoc.Out{}
+	for _, b := range breakers {
+		one := &yamldoc.Out{}
+		one.Put("injector", b.Injector)
+		one.Put("targets", b.Targets)
+		one.PutIf(b.Unit != assert.UnitUnknown, "unit", string(b.Unit))
+		if b.Declared {
+			putConfig(one, b.Config)
+		}
+		one.Put("failure", failureWords(b.Failure))
+		o.Put(b.Name, one)
+	}
+	return o
+}
+
+// putConfig writes the numbers that an experiment can give.
+func putConfig(o *yamldoc.Out, c breakerref.Config) {
+	if c.WindowType == breakerref.TimeBased {
+		o.Put("window", strconv.Itoa(c.Window)+"s")
+	} else {
+		o.Put("window", c.Window)
+	}
+	o.Put("minimum_calls", c.MinimumCalls)
+	o.Put("failure_rate", percentText(c.FailureRate))
+	o.Put("wait", c.Wait)
+	o.Put("permitted_calls", c.Permitted)
+	slow := &yamldoc.Out{}
+	slow.Put("rate", percentText(c.SlowRate))
+	slow.Put("over", c.SlowDuration)
+	o.Put("slow_calls", slow)
+}
+
+func percentText(p float32) string {
+	return strconv.FormatFloat(float64(p), 'f', -1, 32) + "%"
+}
+
+// failureWords writes what match.ParseFailure reads.
+func failureWords(f match.Failure) []string {
+	var words []string
+	for _, c := range f.Classes {
+		words = append(words, strconv.Itoa(c)+"xx")
+	}
+	for _, s := range f.Statuses {
+		words = append(words, strconv.Itoa(s))
+	}
+	for _, w := range []struct {
+		on   bool
+		word string
+	}{{f.Reset, "reset"}, {f.EOF, "eof"}, {f.Abandon, "timeout"}, {f.Slow > 0, "slow>" + yamldoc.FormatDuration(f.Slow)}} {
+		if w.on {
+			words = append(words, w.word)
+		}
+	}
+	return words
+}
+
+func phaseOut(p Phase) *yamldoc.Out {
+	o, load := &yamldoc.Out{}, &yamldoc.Out{}
+	o.Put("name", p.Name)
+	if c := p.Calls; c != nil {
+		load.Put("calls", c.N)
+		load.Put("concurrency", c.Concurrency)
+		load.PutIf(c.Gap > 0, "gap", c.Gap)
+		load.PutIf(c.Until != "", "until", c.Until)
+		load.PutIf(c.Until != "", "breaker", c.Breaker)
+	} else {
+		o.Put("duration", p.Duration)
+		load.Put("rate", yamldoc.Rate(p.Rate).String())
+	}
+	o.Put("load", load)
+	o.Put("measure", p.Measure)
+	o.PutIf(len(p.Targets) > 0, "targets", p.Targets)
+	if faults := faultsOut(p.Faults); len(faults) > 0 {
+		o.Put("faults", faults)
+	}
+	return o
+}
+
+// faultsOut writes the faults of all injectors in the order of their numbers.
+func faultsOut(byInjector map[string][]fault.Rule) []*yamldoc.Out {
+	type numbered struct {
+		number int
+		out    *yamldoc.Out
+	}
+	var all []numbered
+	for injector, rules := range byInjector {
+		for _, rule := range rules {
+			_, number, _ := strings.Cut(rule.ID, "/")
+			n, _ := strconv.Atoi(number)
+			o := &yamldoc.Out{}
+			o.Put("injector", injector)
+			putFault(o, rule)
+			all = append(all, numbered{n, o})
+		}
+	}
+	slices.SortFunc(all, func(a, b numbered) int { return cmp.Compare(a.number, b.number) })
+	return each(all, func(n numbered) *yamldoc.Out { return n.out })
+}

@@ -1,0 +1,128 @@
+package experiments
+
+import (
+	"github.com/faultline-go/faultline/assert"
+	"github.com/faultline-go/faultline/injector/fault"
+	"github.com/faultline-go/faultline/internal/yamldoc"
+)
+
+// putFault writes one rule of a script.
+func putFault(o *yamldoc.Out, r fault.Rule) {
+	m := &yamldoc.Out{}
+	m.PutIf(r.Match.Method != "", "method", r.Match.Method)
+	m.PutIf(r.Match.Path != "", "path", r.Match.Path)
+	m.PutIf(len(r.Match.Header) > 0, "header", r.Match.Header)
+	o.PutIf(r.Match.Method != "" || r.Match.Path != "" || len(r.Match.Header) > 0, "match", m)
+	switch s := r.Select; s.Kind {
+	case fault.SelectRatio:
+		o.Put("ratio", yamldoc.FormatShare(yamldoc.Share{Num: s.Num, Den: s.Den}.Float()))
+	case fault.SelectFirst:
+		o.Put("first", s.First)
+	case fault.SelectScript:
+		o.Put("script", s.Pattern)
+	case fault.SelectAll:
+	}
+	if l := r.Latency; l.Max > 0 {
+		latency := &yamldoc.Out{}
+		if l.Min == l.Max {
+			latency.Put("fixed", l.Max)
+		} else {
+			latency.Put("uniform", []string{yamldoc.FormatDuration(l.Min), yamldoc.FormatDuration(l.Max)})
+		}
+		o.Put("latency", latency)
+	}
+	if h := r.Hold; h != nil {
+		hold := &yamldoc.Out{}
+		hold.Put("rejected", h.Rejected)
+		hold.Put("max", h.Max)
+		hold.PutIf(h.OneByOne, "one_by_one", true)
+		o.Put("hold", hold)
+	}
+	switch r.Action {
+	case fault.ActionRespond:
+		o.Put("respond", respondOut(r.Respond))
+	case fault.ActionReset, fault.ActionClose, fault.ActionHang:
+		o.Put(string(r.Action), true)
+	case fault.ActionPass:
+	}
+	o.PutIf(r.Stealth, "stealth", true)
+}
+
+// assertionOut writes an assertion, its rule's key first after its id and phase.
+func assertionOut(a PlanAssertion) *yamldoc.Out {
+	o := &yamldoc.Out{}
+	o.Put("id", a.ID)
+	o.Put("phase", a.Phase)
+	switch r := a.Rule.(type) {
+	case assert.Opens:
+		o.Put(a.Kind, r.Breaker)
+		o.PutIf(r.AtCall > 0, "at_call", r.AtCall)
+		o.PutIf(r.WithinCalls > 0, "within_calls", r.WithinCalls)
+		o.PutIf(r.Within > 0, "within", r.Within)
+		o.PutIf(r.NotBefore > 0, "not_before", r.NotBefore)
+	case assert.StaysClosed:
+		o.Put(a.Kind, r.Breaker)
+	case assert.Leak:
+		o.Put(a.Kind, r.Breaker)
+		o.Put("max", r.Max)
+	case assert.OpenDuration:
+		putOpenDuration(o, r)
+	case assert.HalfOpenProbes:
+		o.Put(a.Kind, r.Breaker)
+		o.PutIf(r.Exactly > 0, "exactly", r.Exactly)
+		o.PutIf(r.Max > 0, "max", r.Max)
+	case assert.ReopensOnFailedProbe:
+		o.Put(a.Kind, r.Breaker)
+	case assert.Closes:
+		o.Put(a.Kind, r.Breaker)
+		o.PutIf(r.Within > 0, "within", r.Within)
+		o.PutIf(r.AfterSuccesses > 0, "after_successes", r.AfterSuccesses)
+	case assert.NeverStuck:
+		o.Put(a.Kind, r.Breaker)
+		o.Put("tolerance", yamldoc.FormatShare(r.Tolerance))
+	case assert.ShortLatency:
+		putShortLatency(o, r)
+	case assert.FallbackShare:
+		putFallbackShare(o, r)
+	}
+	return o
+}
+
+func putOpenDuration(o *yamldoc.Out, r assert.OpenDuration) {
+	o.Put(r.Kind(), r.Breaker)
+	o.PutIf(r.Equals > 0, "equals", r.Equals)
+	var sequence []string
+	for _, d := range r.Sequence {
+		sequence = append(sequence, yamldoc.FormatDuration(d))
+	}
+	o.PutIf(len(sequence) > 0, "sequence", sequence)
+	o.Put("tolerance", yamldoc.FormatShare(r.Tolerance))
+}
+
+func putShortLatency(o *yamldoc.Out, r assert.ShortLatency) {
+	bounds := &yamldoc.Out{}
+	for _, q := range quantiles() {
+		for _, b := range r.Bounds {
+			bounds.PutIf(b.Quantile == q.value, q.key, b.Max)
+		}
+	}
+	o.Put(r.Kind(), bounds)
+	o.Put("breaker", r.Breaker)
+}
+
+func putFallbackShare(o *yamldoc.Out, r assert.FallbackShare) {
+	share := &yamldoc.Out{}
+	if r.Min != nil {
+		share.Put("min", yamldoc.FormatShare(*r.Min))
+	}
+	if r.Max != nil {
+		share.Put("max", yamldoc.FormatShare(*r.Max))
+	}
+	o.Put(r.Kind(), share)
+	o.Put("breaker", r.Breaker)
+	var sets []string
+	for _, s := range r.Of {
+		sets = append(sets, string(s))
+	}
+	o.Put("of", sets)
+}

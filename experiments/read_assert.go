@@ -1,0 +1,127 @@
+package experiments
+
+import (
+	"strings"
+
+	"github.com/faultline-go/faultline/assert"
+	"github.com/faultline-go/faultline/internal/yamldoc"
+	"github.com/faultline-go/faultline/target/match"
+)
+
+// ruleKinds are the keys of the rules, one of which an assertion has.
+func ruleKinds() []string {
+	rules := []assert.Rule{
+		assert.Opens{}, assert.StaysClosed{}, assert.Leak{}, assert.OpenDuration{}, assert.HalfOpenProbes{},
+		assert.ReopensOnFailedProbe{}, assert.Closes{}, assert.NeverStuck{}, assert.ShortLatency{}, assert.FallbackShare{},
+	}
+	kinds := make([]string, len(rules))
+	for i, rule := range rules {
+		kinds[i] = rule.Kind()
+	}
+	return kinds
+}
+
+// assertions reads what the experiment is judged by.
+func (r *reader) assertions(v yamldoc.Value) {
+	for _, item := range v.Items() {
+		m := item.Map()
+		a := assertion{reader: r, Map: m}
+		id := m.Need("id")
+		pa := PlanAssertion{ID: a.id(id), Line: item.Line()}
+		r.ids.declare(id, pa.ID)
+		pa.Kind = m.Choice(ruleKinds()...)
+		pa.Phase = a.phase(m.Need("phase"))
+		if pa.Kind == "" {
+			a.noRule()
+			continue
+		}
+		pa.Rule = a.rule(pa.Kind)
+		a.reach(pa.Phase)
+		m.Done()
+		r.plan.Assertions = append(r.plan.Assertions, pa)
+	}
+}
+
+// assertion reads one assertion.
+type assertion struct {
+	*reader
+	*yamldoc.Map
+	asked yamldoc.Value // where the rule's breaker stands, or should
+	about string        // the rule's breaker, if it is known
+}
+
+// id reads a name that goes into reports and test names.
+func (a *assertion) id(v yamldoc.Value) string {
+	s := v.NonEmpty()
+	if strings.Trim(s, "abcdefghijklmnopqrstuvwxyz0123456789-") != "" {
+		v.Problemf("%q is not an id; it has a to z, 0 to 9 and -", s)
+		return ""
+	}
+	return s
+}
+
+// noRule notes that there is no rule. What else is unknown is likely to belong to
+// the one that was meant, so only a misspelt rule is told.
+func (a *assertion) noRule() {
+	for _, key := range a.Unknown() {
+		if near := yamldoc.Nearest(key, ruleKinds()); near != "" {
+			a.Key(key).Problemf("unknown key; did you mean %q?", near)
+			return
+		}
+	}
+	if a.Exists() {
+		a.Problemf("has no rule; give it one of %s", strings.Join(ruleKinds(), ", "))
+	}
+}
+
+// phase reads the phase that is judged.
+func (a *assertion) phase(v yamldoc.Value) string {
+	name := a.phases.refer(v)
+	if p, ok := a.plan.phase(name); ok && !p.Measure {
+		v.Problemf("phase %s is not measured (measure: false), so nothing in it is judged", name)
+		return ""
+	}
+	return name
+}
+
+// reach notes a rule that its phase cannot decide, because no call asks the
+// breaker.
+func (a *assertion) reach(phase string) {
+	p, ok := a.plan.phase(phase)
+	if ok && a.about != "" && !a.asks(p, a.about) {
+		a.asked.Problemf("no target of phase %s asks breaker %s", phase, a.about)
+	}
+}
+
+// breaker reads the breaker that stands at v.
+func (a *assertion) breaker(v yamldoc.Value) string {
+	a.asked, a.about = v, a.breakers.refer(v)
+	return a.about
+}
+
+// onlyBreaker reads the key breaker, which may be left out if there is only one.
+func (a *assertion) onlyBreaker() string {
+	v := a.Get("breaker")
+	a.asked, a.about = v, a.breakers.referOr(v)
+	return a.about
+}
+
+// declared reads a breaker whose rule needs one of its numbers.
+func (a *assertion) declared(v yamldoc.Value, number string) string {
+	name := a.breaker(v)
+	if b, ok := a.plan.breaker(name); ok && !b.Declared {
+		v.Problemf("needs to know %s of breaker %s, none of whose numbers is declared", number, name)
+	}
+	return name
+}
+
+// distinctFallback notes that answers of the fallback could not be told apart.
+func (a *assertion) distinctFallback(v yamldoc.Value) {
+	c, ok := a.plan.Classes.Find(match.ClassFallback)
+	switch {
+	case !ok:
+		v.Problemf("needs a class %s in load.classify, that tells an answer of the fallback from others", match.ClassFallback)
+	case c.StatusOnly():
+		v.Problemf("class %s has a status only, which any other answer may have too; give it header or contains", match.ClassFallback)
+	}
+}

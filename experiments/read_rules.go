@@ -1,0 +1,153 @@
+package experiments
+
+import (
+	"github.com/faultline-go/faultline/assert"
+	"github.com/faultline-go/faultline/internal/yamldoc"
+)
+
+// rule reads the keys of one kind of rule.
+func (a *assertion) rule(kind string) assert.Rule {
+	v := a.Get(kind)
+	switch kind {
+	case assert.Opens{}.Kind():
+		return a.opens(v)
+	case assert.StaysClosed{}.Kind():
+		return assert.StaysClosed{Breaker: a.breaker(v)}
+	case assert.Leak{}.Kind():
+		return assert.Leak{Breaker: a.declared(v, "wait"), Max: a.Get("max").Count(0, 0)}
+	case assert.OpenDuration{}.Kind():
+		return a.openDuration(v)
+	case assert.HalfOpenProbes{}.Kind():
+		return a.halfOpenProbes(v)
+	case assert.ReopensOnFailedProbe{}.Kind():
+		return assert.ReopensOnFailedProbe{Breaker: a.breaker(v)}
+	case assert.Closes{}.Kind():
+		return assert.Closes{
+			Breaker:        a.breaker(v),
+			Within:         a.Get("within").Duration(0),
+			AfterSuccesses: a.Get("after_successes").Count(0, 1),
+		}
+	case assert.NeverStuck{}.Kind():
+		return assert.NeverStuck{Breaker: a.declared(v, "wait"), Tolerance: a.Get("tolerance").Share(0.10)}
+	case assert.ShortLatency{}.Kind():
+		return a.shortLatency(v)
+	case assert.FallbackShare{}.Kind():
+		return a.fallbackShare(v)
+	}
+	v.Problemf("no reader for this rule")
+	return nil
+}
+
+func (a *assertion) opens(v yamldoc.Value) assert.Rule {
+	atCall, withinCalls := a.Get("at_call"), a.Get("within_calls")
+	within, notBefore := a.Get("within"), a.Get("not_before")
+	rule := assert.Opens{
+		Breaker:     a.breaker(v),
+		AtCall:      atCall.Count(0, 1),
+		WithinCalls: withinCalls.Count(0, 1),
+		Within:      within.Duration(0),
+		NotBefore:   notBefore.Duration(0),
+	}
+	if atCall.Exists() && withinCalls.Exists() {
+		withinCalls.Problemf("adds nothing to at_call, which is exact; leave one of them out")
+	}
+	if rule.Within > 0 && rule.NotBefore > rule.Within {
+		notBefore.Problemf("%s is after within %s, so no time would do",
+			yamldoc.FormatDuration(rule.NotBefore), yamldoc.FormatDuration(rule.Within))
+	}
+	return rule
+}
+
+func (a *assertion) openDuration(v yamldoc.Value) assert.Rule {
+	rule := assert.OpenDuration{Breaker: a.breaker(v), Tolerance: a.Get("tolerance").Share(0.05)}
+	switch a.Choice("equals", "sequence") {
+	case "equals":
+		rule.Equals = a.Get("equals").Duration(0)
+	case "sequence":
+		for _, item := range a.Get("sequence").Items() {
+			rule.Sequence = append(rule.Sequence, item.Duration(0))
+		}
+	default:
+		a.Problemf("says neither equals, for every open interval, nor sequence, for one after the other")
+	}
+	return rule
+}
+
+func (a *assertion) halfOpenProbes(v yamldoc.Value) assert.Rule {
+	rule := assert.HalfOpenProbes{Breaker: a.declared(v, "permitted_calls")}
+	switch a.Choice("exactly", "max") {
+	case "exactly":
+		rule.Exactly = a.Get("exactly").Count(0, 1)
+	case "max":
+		rule.Max = a.Get("max").Count(0, 1)
+	default:
+		a.Problemf("says neither exactly nor max, a number of probes")
+	}
+	return rule
+}
+
+func (a *assertion) shortLatency(v yamldoc.Value) assert.Rule {
+	rule := assert.ShortLatency{Breaker: a.onlyBreaker()}
+	m := v.Map()
+	defer m.Done()
+	for _, q := range quantiles() {
+		if bound := m.Get(q.key); bound.Exists() {
+			rule.Bounds = append(rule.Bounds, assert.QuantileBound{Quantile: q.value, Max: bound.Duration(0)})
+		}
+	}
+	if m.Exists() && len(rule.Bounds) == 0 {
+		m.Problemf("bounds nothing; give it p50, p90, p95, p99 or max, as {p99: 50ms}")
+	}
+	return rule
+}
+
+// quantile is a quantile by its key in an experiment.
+type quantile struct {
+	key   string
+	value float64
+}
+
+func quantiles() []quantile {
+	return []quantile{{"p50", 0.5}, {"p90", 0.9}, {"p95", 0.95}, {"p99", 0.99}, {"max", 1}}
+}
+
+func (a *assertion) fallbackShare(v yamldoc.Value) assert.Rule {
+	rule := assert.FallbackShare{Breaker: a.onlyBreaker(), Of: a.callSets()}
+	m := v.Map()
+	defer m.Done()
+	lo, hi := m.Get("min"), m.Get("max")
+	rule.Min, rule.Max = bound(lo), bound(hi)
+	switch {
+	case m.Exists() && !lo.Exists() && !hi.Exists():
+		m.Problemf("bounds nothing; give it min or max, as {min: 99%%}")
+	case rule.Min != nil && rule.Max != nil && *rule.Min > *rule.Max:
+		hi.Problemf("is below min, so no share would do")
+	}
+	a.distinctFallback(v)
+	return rule
+}
+
+func bound(v yamldoc.Value) *float64 {
+	s, ok := v.ExactShare()
+	if !ok {
+		return nil
+	}
+	f := s.Float()
+	return &f
+}
+
+// callSets reads whose share is taken.
+func (a *assertion) callSets() []assert.CallSet {
+	v := a.Get("of")
+	if !v.Exists() {
+		return []assert.CallSet{assert.SetAll}
+	}
+	seen := &names{kind: "set"}
+	var sets []assert.CallSet
+	for _, item := range v.Items() {
+		word := item.OneOf("", string(assert.SetShort), string(assert.SetFailed), string(assert.SetOpen), string(assert.SetAll))
+		seen.declare(item, word)
+		sets = append(sets, assert.CallSet(word))
+	}
+	return sets
+}

@@ -1,0 +1,42 @@
+package experiments
+
+import (
+	"slices"
+
+	"github.com/faultline-go/faultline/assert"
+)
+
+// Spec is what a trace of the plan is judged against.
+func (p *Plan) Spec() assert.Spec {
+	spec := assert.Spec{
+		Targets:   p.Targets,
+		Classes:   p.Classes,
+		Breakers:  p.Breakers,
+		Integrity: p.Integrity,
+	}
+	for _, ph := range p.Phases {
+		spec.Phases = append(spec.Phases, assert.Phase{Name: ph.Name, Measure: ph.Measure, Faults: ph.Faults})
+	}
+	for _, a := range p.Assertions {
+		spec.Assertions = append(spec.Assertions, assert.Assertion{ID: a.ID, Phase: a.Phase, Line: a.Line, Rule: a.Rule})
+	}
+	return spec
+}
+
+// breaker finds a breaker by its name.
+func (p *Plan) breaker(name string) (assert.Breaker, bool) {
+	i := slices.IndexFunc(p.Breakers, func(b assert.Breaker) bool { return b.Name == name })
+	if i < 0 {
+		return assert.Breaker{}, false
+	}
+	return p.Breakers[i], true
+}
+
+// phase finds a phase by its name.
+func (p *Plan) phase(name string) (Phase, bool) {
+	i := slices.IndexFunc(p.Phases, func(ph Phase) bool { return ph.Name == name })
+	if i < 0 {
+		return Phase{}, false
+	}
+	return p.Phases[i], true
+}
