@@ -48,6 +48,7 @@ type view struct {
 	rej      []*rejection    // in the order of hi
 	minHi    []time.Duration // minHi[i] is the least hi of adm[i:]
 	own      time.Duration   // h: the SUT's own time after an outcome, p99
+	before   time.Duration   // the SUT's own time before an attempt, p99
 	multi    bool            // some call made two attempts or more
 	fresh    bool            // the SUT was started for this run, so its window was empty
 	end      time.Duration   // of the trace
@@ -67,7 +68,7 @@ func newView(b Breaker, instance string, join trace.Join, t *trace.Trace) *view 
 			v.multi = v.multi || len(c.Attempts) > 1
 		}
 	}
-	v.own = v.ownTime()
+	v.own, v.before = v.ownTime(), v.beforeTime()
 	for _, m := range t.Marks {
 		v.fresh = v.fresh || m.Kind == trace.MarkLaunch
 	}
@@ -121,6 +122,26 @@ func (v *view) ownTime() time.Duration {
 		return time.Millisecond
 	}
 	return quantile(own, 0.99)
+}
+
+// slackBefore is how long after the sending of a call the SUT may take to decide
+// about it before this package gives up a narrower bound: three times what a
+// call needs to reach the dependency in healthy times, and 10 ms.
+func (v *view) slackBefore() time.Duration { return 3*v.before + 10*time.Millisecond }
+
+// beforeTime is the 99th percentile of the time between sending a call and the
+// arrival of its first attempt, while nothing is wrong.
+func (v *view) beforeTime() time.Duration {
+	var before []time.Duration
+	for _, c := range v.calls {
+		if len(c.Attempts) > 0 && c.Attempts[0].Rule == "" {
+			before = append(before, c.Attempts[0].Arr-c.Call.Send)
+		}
+	}
+	if len(before) == 0 {
+		return time.Millisecond
+	}
+	return quantile(before, 0.99)
 }
 
 // slack is how long after an outcome the SUT may take to act on it before this

@@ -28,7 +28,8 @@ type trip struct {
 
 // visit is one stay in HALF_OPEN.
 type visit struct {
-	half    Interval // when the wait was over
+	half    Interval // when the wait was over, certain
+	likely  Interval // the same, if the SUT decides as fast as in healthy times
 	probes  []*admission
 	end     State         // StateOpen, StateClosed, or empty when the trace does not show it
 	endAt   Interval      // certain
@@ -208,6 +209,12 @@ func (v *view) nextVisit(open Interval) *visit {
 			break
 		}
 		vis.half.Lo = max(vis.half.Lo, r.lo)
+	}
+	vis.likely = vis.half
+	for _, r := range v.rej {
+		if r.lo+v.slackBefore() < earliest {
+			vis.likely.Lo = max(vis.likely.Lo, r.lo)
+		}
 	}
 	v.fill(vis, as)
 	return vis

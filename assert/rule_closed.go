@@ -197,11 +197,9 @@ func (r OpenDuration) expected() string {
 // ones, which lean on how fast the SUT acts on an outcome, can pass it.
 func (r OpenDuration) one(s segment, want time.Duration) Verdict {
 	tol := time.Duration(float64(want) * r.Tolerance)
-	certain, likely := sub(s.to, s.from), sub(s.to, s.tight)
+	certain, likely := sub(s.to, s.from), sub(s.after.likely, s.tight)
 	out := Verdict{Observed: likely.String(), Resolution: short(likely.width())}
-	if s.after != nil && len(s.after.probes) > 0 {
-		out.Evidence = ids(s.after.probes[:1])
-	}
+	out.Evidence = ids(s.after.probes[:1])
 	switch {
 	case certain.apart(want-tol, want+tol):
 		out.Result, out.Observed = Fail, certain.String()

@@ -35,7 +35,9 @@ func (v *view) count(vis *visit) count {
 		}
 	}
 	c.hi += c.lo + v.stragglers(vis, until)
-	c.rejected = len(v.rejectedBetween(lastHi, until))
+	// A rejection that was answered at the very instant of the outcome was decided
+	// before anybody could know of it.
+	c.rejected = len(v.rejectedBetween(lastHi, min(until, forever-1)+1))
 	if v.lateOutcome(vis, until) {
 		c.unfit = "an attempt from before the opening ended inside the visit, and breakers may count it"
 	}

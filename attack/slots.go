@@ -76,7 +76,7 @@ func (s *slots) release(due, now time.Time) bool {
 	defer s.mu.Unlock()
 	late := now.Sub(due) > MaxLate
 	switch full := s.inFlight == s.max; {
-	case full && !(late && s.fullSince.After(due)):
+	case full && (!late || !s.fullSince.After(due)):
 		s.total.saturated++ // It was full when the slot was due, or is now.
 		return false
 	case late:

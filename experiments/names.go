@@ -25,7 +25,7 @@ func (n *names) declare(v yamldoc.Value, name string) {
 		return
 	}
 	if i := slices.Index(n.known, name); i >= 0 {
-		v.Problemf("%s %q is already declared in line %d", n.kind, name, n.lines[i])
+		v.Problemf("%s %q is already in line %d", n.kind, name, n.lines[i])
 	}
 	n.known = append(n.known, name)
 	n.lines = append(n.lines, v.Line())

@@ -95,7 +95,7 @@ func (a *assertion) shortLatency(v yamldoc.Value) assert.Rule {
 			rule.Bounds = append(rule.Bounds, assert.QuantileBound{Quantile: q.value, Max: bound.Duration(0)})
 		}
 	}
-	if m.Exists() && len(rule.Bounds) == 0 {
+	if m.Exists() && len(rule.Bounds) == 0 && len(m.Unknown()) == 0 {
 		m.Problemf("bounds nothing; give it p50, p90, p95, p99 or max, as {p99: 50ms}")
 	}
 	return rule
@@ -118,7 +118,7 @@ func (a *assertion) fallbackShare(v yamldoc.Value) assert.Rule {
 	lo, hi := m.Get("min"), m.Get("max")
 	rule.Min, rule.Max = bound(lo), bound(hi)
 	switch {
-	case m.Exists() && !lo.Exists() && !hi.Exists():
+	case m.Exists() && !lo.Exists() && !hi.Exists() && len(m.Unknown()) == 0:
 		m.Problemf("bounds nothing; give it min or max, as {min: 99%%}")
 	case rule.Min != nil && rule.Max != nil && *rule.Min > *rule.Max:
 		hi.Problemf("is below min, so no share would do")

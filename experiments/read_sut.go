@@ -112,7 +112,7 @@ func (r *reader) checkPort(m *yamldoc.Map, baseURL yamldoc.Value, said map[strin
 	switch {
 	case inURL && !said[sutPort]:
 		m.Problemf("base_url has %s, but neither command nor env tells the SUT its port", sutPort)
-	case !inURL && said[sutPort]:
+	case !inURL && said[sutPort] && baseURL.Exists():
 		baseURL.Problemf("the SUT is told %s, so base_url must have it too, as http://127.0.0.1:%s", sutPort, sutPort)
 	}
 }

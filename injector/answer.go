@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"encoding/json"
+	"maps"
 	"net"
 	"net/http"
 	"strconv"
@@ -50,10 +51,7 @@ func (x *exchange) answer(a answer) ending {
 	if x.r.Context().Err() != nil {
 		return x.gone()
 	}
-	header := x.w.Header()
-	for key, values := range a.header {
-		header[key] = values
-	}
+	maps.Copy(x.w.Header(), a.header)
 	x.w.WriteHeader(a.status)
 	if n := len(a.body); n > 0 && x.r.Method != http.MethodHead {
 		x.w.send(a.body[:n-1])

@@ -112,7 +112,7 @@ func TestAttemptsAreIdentifiedAndStamped(t *testing.T) {
 	}}})
 	c := client(t)
 	call := func(host string, carry bool, phase int) {
-		req, err := http.NewRequest("GET", d.URL()+"/a/b?c=d", nil)
+		req, err := http.NewRequest(http.MethodGet, d.URL()+"/a/b?c=d", nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -213,7 +213,7 @@ func TestStartErrors(t *testing.T) {
 }
 
 func TestURL(t *testing.T) {
-	for addr, host := range map[string]string{"": "127.0.0.1", "0.0.0.0:0": "127.0.0.1"} {
+	for addr, host := range map[string]string{"": "127.0.0.1", "0.0.0.0:0": "127.0.0.1", "localhost:0": "127.0.0.1"} {
 		d := start(t, injector.Config{Addr: addr})
 		_, port, err := net.SplitHostPort(d.Addr())
 		if err != nil {

@@ -198,12 +198,8 @@ func (i *Injector) Addr() string { return i.addr }
 func (i *Injector) URL() string {
 	host, port, err := net.SplitHostPort(i.addr)
 	if ip := net.ParseIP(host); err == nil && ip != nil && ip.IsUnspecified() {
-		// Nobody can call 0.0.0.0; loopback reaches who listens everywhere.
-		loopback := "127.0.0.1"
-		if ip.To4() == nil {
-			loopback = "::1"
-		}
-		return "http://" + net.JoinHostPort(loopback, port)
+		// Nobody can call 0.0.0.0 or [::]; who listens there hears loopback.
+		return "http://" + net.JoinHostPort("127.0.0.1", port)
 	}
 	return "http://" + i.addr
 }

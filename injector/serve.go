@@ -100,7 +100,7 @@ func (x *exchange) play() ending {
 	if err != nil {
 		return x.gone()
 	}
-	defer body.Close()
+	defer func() { _ = body.Close() }() // what could not be removed is a temporary file
 	from := x.arrived
 	if x.spot != nil {
 		if err := x.spot.wait(x.r.Context(), x.phase.ended, x.offset); err != nil {

@@ -78,9 +78,9 @@ func unreachable(_ http.ResponseWriter, r *http.Request, err error) {
 func (x *exchange) forward() (e ending) {
 	var failed noAnswer
 	defer func() {
-		switch p := recover(); {
-		case p == nil:
-		case p == http.ErrAbortHandler: //nolint:errorlint // a panic value, compared as the server compares it
+		switch p := recover(); p {
+		case nil:
+		case http.ErrAbortHandler:
 			e = x.broken()
 		default:
 			panic(p)

@@ -41,7 +41,7 @@ func TestUpstreamSeesWhatTheCallerSent(t *testing.T) {
 		w.WriteHeader(http.StatusFound)
 	})
 	d := start(t, injector.Config{Upstream: up.URL + "/base"})
-	req, err := http.NewRequest("PUT", d.URL()+"/a%2Fb/c?x=1;y&z", strings.NewReader("hello"))
+	req, err := http.NewRequest(http.MethodPut, d.URL()+"/a%2Fb/c?x=1;y&z", strings.NewReader("hello"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -79,7 +79,7 @@ func TestUpstreamBodyIsNotRecoded(t *testing.T) {
 	for accept, want := range map[string]string{"": "", "gzip": "gzip"} {
 		tr := &http.Transport{DisableCompression: true}
 		t.Cleanup(tr.CloseIdleConnections)
-		req, err := http.NewRequest("GET", d.URL(), nil)
+		req, err := http.NewRequest(http.MethodGet, d.URL(), nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -188,7 +188,7 @@ func TestBodyThatCannotBeKeptIsNotTheCallersFault(t *testing.T) {
 // The upstream learns that the caller left, with the body passed on or on its way.
 func TestCallerLeavesWhileTheUpstreamWorks(t *testing.T) {
 	for _, text := range []string{
-		request("GET", 0), request("POST", 1<<20), request("POST", 1 << 20)[:1000],
+		request("GET", 0), request("POST", 1<<20), request("POST", 1<<20)[:1000],
 	} {
 		reached, canceled := make(chan struct{}), make(chan struct{})
 		up := upstream(t, func(_ http.ResponseWriter, r *http.Request) {
@@ -262,7 +262,7 @@ func TestUpstreamUpgrades(t *testing.T) {
 	d := start(t, injector.Config{Upstream: up.URL})
 	ask := func(protocol string) (*http.Response, observer) {
 		o := observe(t, d.Addr())
-		o.say("GET / HTTP/1.1\r\nHost: dep\r\nConnection: Upgrade\r\nUpgrade: " + protocol + "\r\n\r\nhello\n")
+		o.say("GET / HTTP/1.1\r\nHost: dep\r\nConnection: Upgrade\r\nUpgrade: " + protocol + "\r\n\r\n")
 		resp, err := http.ReadResponse(o.r, nil)
 		if err != nil {
 			t.Fatal(err)
@@ -270,6 +270,7 @@ func TestUpstreamUpgrades(t *testing.T) {
 		return resp, o
 	}
 	resp, o := ask("echo")
+	o.say("hello\n")
 	line, err := o.r.ReadString('\n')
 	if resp.StatusCode != http.StatusSwitchingProtocols || line != "hello\n" || err != nil {
 		t.Errorf("%d, %q, %v", resp.StatusCode, line, err)

@@ -24,7 +24,7 @@ func (x *exchange) sever(reset bool) ending {
 	if err != nil {
 		return x.gone()
 	}
-	defer conn.Close()
+	defer func() { _ = conn.Close() }() // a caller who is gone already is no error
 	// Close must not wait for a caller who does not read.
 	stop := context.AfterFunc(x.r.Context(), func() { _ = conn.SetDeadline(time.Unix(1, 0)) })
 	defer stop()

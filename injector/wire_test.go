@@ -49,7 +49,7 @@ func TestConnectionFaultsOnTheWire(t *testing.T) {
 				d := start(t, injector.Config{}, second)
 				o := observe(t, d.Addr())
 				o.say(request("POST", body))
-				if resp, err := http.ReadResponse(o.r, nil); err != nil || resp.StatusCode != 200 {
+				if resp, err := http.ReadResponse(o.r, nil); err != nil || resp.StatusCode != http.StatusOK {
 					t.Fatalf("the healthy answer before: %v, %v", resp, err)
 				}
 				o.say(request("POST", body))

@@ -30,14 +30,14 @@ type timeline struct {
 // glyphs are the marks of the states.
 type glyphs struct {
 	closed, open, half rune
-	plusMinus          string
+	plusMinus, micro   string
 }
 
 func glyphsFor(ascii bool) glyphs {
 	if ascii {
-		return glyphs{closed: '-', open: 'O', half: 'h', plusMinus: "+-"}
+		return glyphs{closed: '-', open: 'O', half: 'h', plusMinus: "+-", micro: "u"}
 	}
-	return glyphs{closed: '─', open: '▓', half: '░', plusMinus: "±"}
+	return glyphs{closed: '─', open: '▓', half: '░', plusMinus: "±", micro: "µ"}
 }
 
 const unsure = '?'
@@ -89,9 +89,9 @@ func (t timeline) lines(width int, paint func(assert.State, string) string) []st
 		row := pad(name, label) + gap + t.draw(a, b, paint)
 		out = append(out, strings.TrimRight(row, " "))
 	}
-	from, to := span(a.from), span(a.to)
+	from, to := t.span(a.from), t.span(a.to)
 	out = append(out,
-		margin+pad(from, a.cols-len(to))+to,
+		margin+pad(from, a.cols-utf8.RuneCountInString(to))+to,
 		margin+t.legend())
 	return append(out, t.stays(width)...)
 }
@@ -229,6 +229,11 @@ func (t timeline) glyph(s assert.State) rune {
 	return unsure
 }
 
+// span prints a duration in what can be drawn.
+func (t timeline) span(d time.Duration) string {
+	return strings.ReplaceAll(span(d), "µ", t.glyphs.micro)
+}
+
 func (t timeline) legend() string {
 	return fmt.Sprintf("%c closed  %c open  %c half-open  %c not known",
 		t.glyphs.closed, t.glyphs.open, t.glyphs.half, unsure)
@@ -268,9 +273,9 @@ func (t timeline) stays(width int) []string {
 func (t timeline) stay(s assert.Segment) string {
 	lo, hi := max(0, s.To.Lo-s.From.Hi), max(0, s.To.Hi-s.From.Lo)
 	name := strings.ReplaceAll(strings.ToLower(string(s.State)), "_", "-")
-	text := name + " " + span((lo+hi)/2)
+	text := name + " " + t.span((lo+hi)/2)
 	if half := (hi - lo) / 2; half > 0 {
-		text += t.glyphs.plusMinus + span(half)
+		text += t.glyphs.plusMinus + t.span(half)
 	}
 	if s.Last {
 		text += " to the end"

@@ -99,10 +99,11 @@ func Start(ctx context.Context, cfg Config) (*Proxy, error) {
 	// for the next request would look like a failure of the system under test.
 	p.server = &http.Server{
 		Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			if p.enter() {
-				defer p.active.Done()
-				p.serve(base, w, r)
+			if !p.enter() {
+				abort()
 			}
+			defer p.active.Done()
+			p.serve(base, w, r)
 		}),
 		BaseContext: func(net.Listener) context.Context { return base },
 		ErrorLog:    slog.NewLogLogger(cfg.Logger.Handler(), slog.LevelWarn),

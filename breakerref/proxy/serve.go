@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"io"
+	"maps"
 	"net/http"
 	"strconv"
 	"time"
@@ -62,10 +63,13 @@ func (p *Proxy) answer(w http.ResponseWriter, r *http.Request, out outcome) {
 	switch {
 	case out.good():
 		writeAnswer(w, r, out.answer)
+	case out.cause == stopping:
+		abort()
 	case p.cfg.Fallback != nil:
-		if pause(r.Context(), p.cfg.FallbackDelay) {
-			writeFallback(w, p.cfg.Fallback)
+		if !pause(r.Context(), p.cfg.FallbackDelay) {
+			abort() // The client has left, or the proxy is stopping.
 		}
+		writeFallback(w, p.cfg.Fallback)
 	case out.answer != nil:
 		writeAnswer(w, r, out.answer)
 	case out.cause == refused:
@@ -74,6 +78,10 @@ func (p *Proxy) answer(w http.ResponseWriter, r *http.Request, out outcome) {
 		writeNone(w, http.StatusBadGateway, "the dependency did not answer: "+string(out.cause))
 	}
 }
+
+// abort closes the client's connection. Without it, returning without an answer
+// would be an empty 200.
+func abort() { panic(http.ErrAbortHandler) }
 
 // pause waits for d and reports false when ctx ended first.
 func pause(ctx context.Context, d time.Duration) bool {
@@ -94,9 +102,7 @@ func pause(ctx context.Context, d time.Duration) bool {
 // at, here and below: they say that the client has left.
 func writeAnswer(w http.ResponseWriter, r *http.Request, a *answer) {
 	h := w.Header()
-	for k, v := range a.header {
-		h[k] = v
-	}
+	maps.Copy(h, a.header)
 	if _, ok := h["Content-Type"]; !ok {
 		h["Content-Type"] = nil // Or the server would guess one.
 	}

@@ -66,7 +66,7 @@ func (a app) measure(ctx context.Context, f runFlags, j job) (*run.Result, error
 	}
 	if !f.quiet {
 		p := &progress{w: a.stderr, screen: a.screenOf(a.stderr, f.noColor)}
-		p.line(fmt.Sprintf("%s: %d phases, seed %d, into %s", j.plan.Name, len(j.plan.Phases), j.plan.Seed, j.dir))
+		p.line(fmt.Sprintf("%s (%s): seed %d, into %s", j.plan.Name, j.file, j.plan.Seed, j.dir))
 		defer p.done()
 		opt.Progress = p.show
 	}

@@ -225,6 +225,9 @@ func (a app) runJobs(ctx context.Context, f runFlags, jobs []job) int {
 		}
 		o := a.carryOutJob(ctx, f, j)
 		codes = append(codes, o.summary.ExitCode)
+		if len(done) > 0 && f.format.word == formatText && !f.quiet {
+			fmt.Fprintln(a.stdout)
+		}
 		if !a.print(f, o.summary) || o.lost {
 			// Who is told nothing, or finds no verdict, must not take it for one.
 			codes = append(codes, report.ExitInconclusive)

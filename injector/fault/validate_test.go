@@ -116,8 +116,7 @@ func TestValidateWholeScript(t *testing.T) {
 	if diff := cmp.Diff(strings.Join(want, "\n"), err.Error()); diff != "" {
 		t.Error("error (-want +got):\n" + diff)
 	}
-	var p fault.Problem
-	if !errors.As(err, &p) {
+	if _, ok := errors.AsType[fault.Problem](err); !ok {
 		t.Error("the error holds no Problem")
 	}
 }

@@ -13,7 +13,8 @@ type Map struct {
 	names []string // in the order of the file
 	keys  map[string]*yaml.Node
 	vals  map[string]*yaml.Node
-	asked []string
+	asked []string // known keys
+	hints []string // those of them that may be suggested for an unknown one
 }
 
 // Entry is a key with its value, of a mapping whose keys are the user's.
@@ -64,6 +65,7 @@ func (m *Map) Has(key string) bool { return m.vals[key] != nil }
 // Get returns the value of a key, which the mapping may have.
 func (m *Map) Get(key string) Value {
 	m.ask(key)
+	m.hints = append(m.hints, key)
 	return m.value(key, key)
 }
 
@@ -91,9 +93,6 @@ func (m *Map) Need(key string) Value {
 // Choice asks for keys of which the mapping may have one, and returns which one it
 // has, or nothing. More than one is a problem, and the first in the file counts.
 func (m *Map) Choice(keys ...string) string {
-	for _, key := range keys {
-		m.ask(key)
-	}
 	var chosen string
 	for _, name := range m.names {
 		switch {
@@ -102,6 +101,12 @@ func (m *Map) Choice(keys ...string) string {
 			chosen = name
 		default:
 			m.Key(name).Problemf("%s and %s exclude each other", chosen, name)
+		}
+	}
+	for _, key := range keys {
+		m.ask(key)
+		if chosen == "" || key == chosen {
+			m.hints = append(m.hints, key)
 		}
 	}
 	return chosen
@@ -120,7 +125,7 @@ func (m *Map) Key(key string) Value {
 // Done notes the keys that were not asked for.
 func (m *Map) Done() {
 	for _, name := range m.Unknown() {
-		m.Key(name).Problemf("unknown key%s", Hint(name, m.asked))
+		m.Key(name).Problemf("unknown key%s", Hint(name, m.hints))
 	}
 }
 

@@ -122,7 +122,7 @@ func (v Value) scalar(want string) (string, bool) {
 // wants notes that the value is of another type.
 func (v Value) wants(want string) {
 	if isNull(v.node) {
-		v.Problemf("is empty; give it %s or leave it out", want)
+		v.Problemf("is empty; it wants %s", want)
 		return
 	}
 	v.Problemf("wants %s, not %s", want, describe(v.node))

@@ -1,0 +1,268 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/faultline-go/faultline/assert"
+	"github.com/faultline-go/faultline/assert/report"
+	"github.com/faultline-go/faultline/experiments"
+	"github.com/faultline-go/faultline/experiments/run"
+	"github.com/faultline-go/faultline/target/trace"
+)
+
+// carry is how a fake run carries out a plan.
+type carry func(context.Context, *experiments.Plan, run.Options) (*run.Result, error)
+
+// fake is an app whose runs are fake.
+type fake struct {
+	app
+	out, err bytes.Buffer
+	signals  chan<- os.Signal
+	listens  chan struct{} // closed when signals are
+}
+
+func newFake(c carry) *fake {
+	f := &fake{listens: make(chan struct{})}
+	f.app = app{
+		stdin:  strings.NewReader(""),
+		stdout: &f.out,
+		stderr: &f.err,
+		getenv: func(string) string { return "" },
+		now:    func() time.Time { return time.Date(2026, 11, 30, 1, 2, 3, 0, time.UTC) },
+		notify: func(s chan<- os.Signal) func() {
+			f.signals = s
+			close(f.listens)
+			return func() {}
+		},
+		carryOut: c,
+	}
+	return f
+}
+
+// summary reads a run's verdicts.json.
+func summary(t *testing.T, dir string) report.Summary {
+	t.Helper()
+	data, err := os.ReadFile(filepath.Join(dir, "verdicts.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var s report.Summary
+	if err := json.Unmarshal(data, &s); err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// recorded is a run of one phase with one call that says nothing.
+func recorded() *run.Result {
+	return &run.Result{Rung: "traceparent", Trace: &trace.Trace{
+		Phases: []trace.Phase{{Name: "trip", To: time.Second, Measure: true, Planned: 1, Sent: 1}},
+		Calls:  []trace.Call{{ID: "trip/1", Phase: "trip", Target: "search", End: time.Millisecond, Status: 200, Class: "primary"}},
+	}}
+}
+
+// A run that could not be carried out says why and what to do, and decides nothing.
+func TestRunsThatWereNotCarriedOut(t *testing.T) {
+	for _, tt := range []struct {
+		name  string
+		carry carry
+		say   []string
+	}{
+		{"precondition", func(context.Context, *experiments.Plan, run.Options) (*run.Result, error) {
+			return nil, fmt.Errorf("start: %w", &run.PreconditionError{What: "nobody calls the dependency", Remedy: "set ENGINE_URL"})
+		}, []string{"nobody calls the dependency", "set ENGINE_URL"}},
+		{"precondition with a trace", func(context.Context, *experiments.Plan, run.Options) (*run.Result, error) {
+			return recorded(), &run.PreconditionError{What: "the service died", Remedy: "look into sut.log"}
+		}, []string{"the service died", "look into sut.log"}},
+		{"environment", func(context.Context, *experiments.Plan, run.Options) (*run.Result, error) {
+			return nil, errors.New("listen 127.0.0.1:9901: address already in use")
+		}, []string{"address already in use"}},
+		{"nothing at all", func(context.Context, *experiments.Plan, run.Options) (*run.Result, error) {
+			return nil, nil
+		}, []string{"no phase was carried out"}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			f := newFake(tt.carry)
+			dir := filepath.Join(t.TempDir(), "out")
+			code := f.main([]string{"run", "--inconclusive", "skip", "--out", dir, "testdata/good.yaml"})
+			if code != report.ExitInconclusive {
+				t.Errorf("exit code %d\n%s", code, f.err.String())
+			}
+			s := summary(t, dir)
+			if s.Verdict != report.OutcomeInconclusive || s.ExitCode != code {
+				t.Errorf("verdicts.json says %s, %d", s.Verdict, s.ExitCode)
+			}
+			if len(s.Assertions) != 1 || s.Assertions[0].Result != assert.Inconclusive || s.Assertions[0].ID != "trips" {
+				t.Errorf("assertions: %+v", s.Assertions)
+			}
+			for _, words := range tt.say {
+				for what, text := range map[string]string{"report": f.out.String(), "reason and remedy": s.Reason + s.Remedy} {
+					if !strings.Contains(text, words) {
+						t.Errorf("%q is missing in %s:\n%s", words, what, text)
+					}
+				}
+			}
+		})
+	}
+}
+
+// A panic is faultline's fault: not a verdict, and not bad usage, which is what
+// Go's own exit code for it would say.
+func TestPanicIsAnInternalError(t *testing.T) {
+	f := newFake(func(context.Context, *experiments.Plan, run.Options) (*run.Result, error) {
+		panic("index out of range")
+	})
+	code := f.main([]string{"run", "--out", filepath.Join(t.TempDir(), "out"), "testdata/good.yaml"})
+	if code != report.ExitInconclusive || !strings.Contains(f.err.String(), "internal error: index out of range") {
+		t.Errorf("exit code %d\n%s", code, f.err.String())
+	}
+}
+
+// untilDone is a run that lasts until it is told to stop, and has recorded
+// something then.
+func untilDone(ctx context.Context, _ *experiments.Plan, _ run.Options) (*run.Result, error) {
+	<-ctx.Done()
+	r := recorded()
+	r.Interrupted = true
+	return r, nil
+}
+
+func TestFirstSignalStopsAndJudges(t *testing.T) {
+	for _, tt := range []struct {
+		signal syscall.Signal
+		code   int
+		name   string
+	}{
+		{syscall.SIGINT, 130, "Ctrl-C"},
+		{syscall.SIGTERM, 143, "SIGTERM"},
+	} {
+		f := newFake(untilDone)
+		dir := filepath.Join(t.TempDir(), "out")
+		go func() {
+			<-f.listens
+			f.signals <- tt.signal
+		}()
+		code := f.main([]string{"run", "--out", dir, "testdata/good.yaml", "testdata/good.yaml"})
+		if code != tt.code {
+			t.Errorf("%v: exit code %d\n%s", tt.signal, code, f.err.String())
+		}
+		s := summary(t, filepath.Join(dir, "good"))
+		if s.Verdict != report.OutcomeInterrupted || s.ExitCode != tt.code || s.Calls != 1 || !strings.Contains(s.Reason, tt.name) {
+			t.Errorf("%v: verdicts.json says %+v", tt.signal, s)
+		}
+		for _, words := range []string{"interrupted by " + tt.name + "; stopping the load", "testdata/good.yaml: not run"} {
+			if !strings.Contains(f.err.String(), words) {
+				t.Errorf("%q is missing in:\n%s", words, f.err.String())
+			}
+		}
+		if _, err := os.Stat(filepath.Join(dir, "good-2")); err == nil {
+			t.Errorf("%v: the second run, which never began, left a folder", tt.signal)
+		}
+	}
+}
+
+func TestSecondSignalWaitsForNothing(t *testing.T) {
+	hang, stopping := make(chan struct{}), make(chan struct{})
+	f := newFake(func(ctx context.Context, _ *experiments.Plan, _ run.Options) (*run.Result, error) {
+		<-ctx.Done()
+		close(stopping)
+		<-hang // A service that takes its time to end.
+		return recorded(), nil
+	})
+	finished := make(chan struct{})
+	work := f.carryOut
+	f.carryOut = func(ctx context.Context, p *experiments.Plan, o run.Options) (*run.Result, error) {
+		defer close(finished)
+		return work(ctx, p, o)
+	}
+	go func() {
+		<-f.listens
+		f.signals <- syscall.SIGINT
+		<-stopping
+		f.signals <- syscall.SIGTERM
+	}()
+	code := f.untilSignal(t.Context(), "once more", func(ctx context.Context) int {
+		_, _ = f.carryOut(ctx, nil, run.Options{})
+		return 0
+	})
+	if code != 143 || !strings.Contains(f.err.String(), "stopped at once") {
+		t.Errorf("exit code %d\n%s", code, f.err.String())
+	}
+	close(hang)
+	<-finished
+}
+
+// A signal that comes when everything is over still ends what called faultline,
+// but does not make the verdict of a complete run an interrupted one.
+func TestSignalAfterTheRun(t *testing.T) {
+	f := newFake(nil)
+	f.carryOut = func(ctx context.Context, _ *experiments.Plan, _ run.Options) (*run.Result, error) {
+		r := recorded()
+		f.signals <- syscall.SIGINT
+		<-ctx.Done()
+		return r, nil
+	}
+	dir := filepath.Join(t.TempDir(), "out")
+	if code := f.main([]string{"run", "--out", dir, "testdata/good.yaml"}); code != 130 {
+		t.Errorf("exit code %d", code)
+	}
+	if s := summary(t, dir); s.Verdict == report.OutcomeInterrupted {
+		t.Errorf("verdicts.json says %s", s.Verdict)
+	}
+}
+
+// A report that nobody could read is not a pass.
+func TestLostReportIsNotAPass(t *testing.T) {
+	f := newFake(func(context.Context, *experiments.Plan, run.Options) (*run.Result, error) { return recorded(), nil })
+	f.stdout = brokenWriter{}
+	code := f.main([]string{"run", "--out", filepath.Join(t.TempDir(), "out"), "--inconclusive", "skip", "testdata/good.yaml"})
+	if code != report.ExitInconclusive || !strings.Contains(f.err.String(), "no space left") {
+		t.Errorf("exit code %d\n%s", code, f.err.String())
+	}
+}
+
+type brokenWriter struct{}
+
+func (brokenWriter) Write([]byte) (int, error) { return 0, syscall.ENOSPC }
+
+// The seed of the command line wins; a launched service's log is in the folder.
+func TestWhatARunIsGiven(t *testing.T) {
+	var seed uint64
+	f := newFake(func(_ context.Context, p *experiments.Plan, o run.Options) (*run.Result, error) {
+		seed = p.Seed
+		if o.BaseDir != "testdata" || o.Tool == "" {
+			t.Errorf("options: %+v", o)
+		}
+		return recorded(), nil
+	})
+	f.main([]string{"run", "--seed", "77", "--out", filepath.Join(t.TempDir(), "out"), "testdata/good.yaml"})
+	if seed != 77 {
+		t.Errorf("seed %d", seed)
+	}
+}
+
+// With no --out, every run has a new folder, also two of the same second.
+func TestDefaultFolders(t *testing.T) {
+	file, err := filepath.Abs("testdata/good.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Chdir(t.TempDir())
+	f := newFake(func(context.Context, *experiments.Plan, run.Options) (*run.Result, error) { return recorded(), nil })
+	f.main([]string{"run", file, file})
+	for _, dir := range []string{"good-20261130-010203", "good-20261130-010203-2"} {
+		if s := summary(t, filepath.Join("faultline-out", dir)); s.Experiment != "good" {
+			t.Errorf("%s: %+v", dir, s)
+		}
+	}
+}

@@ -1,0 +1,153 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"os"
+	"os/exec"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/rogpeppe/go-internal/testscript"
+	"github.com/spf13/cobra"
+)
+
+func TestMain(m *testing.M) {
+	testscript.Main(m, map[string]func(){"faultline": main})
+}
+
+// The scripts run the built program, because exit codes and signals are those of
+// a process.
+func TestScripts(t *testing.T) {
+	testscript.Run(t, testscript.Params{
+		Dir: "testdata",
+		Setup: func(env *testscript.Env) error {
+			for _, name := range []string{"good.yaml", "bad.yaml", "undecided.yaml", "deaf.yaml"} {
+				data, err := os.ReadFile("testdata/" + name)
+				if err != nil {
+					return err
+				}
+				if err := os.WriteFile(env.WorkDir+"/"+name, data, 0o644); err != nil {
+					return err
+				}
+			}
+			return nil
+		},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){"exits": exits},
+	})
+}
+
+// exits CODE PROGRAM ARGS... runs a program that must end with this exit code.
+func exits(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 2 {
+		ts.Fatalf("usage: exits CODE PROGRAM ARGS...")
+	}
+	err := ts.Exec(args[1], args[2:]...)
+	code := 0
+	var exit *exec.ExitError
+	switch {
+	case errors.As(err, &exit):
+		code = exit.ExitCode()
+	case err != nil:
+		ts.Fatalf("%v", err)
+	}
+	if got := strconv.Itoa(code); got != args[0] {
+		ts.Fatalf("exit code %s, want %s", got, args[0])
+	}
+}
+
+// call runs a command line in this process.
+func call(args ...string) (code int, stdout, stderr string) {
+	var out, err bytes.Buffer
+	code = Main(args, strings.NewReader(""), &out, &err)
+	return code, out.String(), err.String()
+}
+
+func TestUsage(t *testing.T) {
+	folder := t.TempDir()
+	for _, tt := range []struct {
+		name string
+		args []string
+		code int
+		say  string // on standard error, or on standard output when the code is 0
+	}{
+		{"nothing", nil, 2, "faultline run experiments/quickstart.yaml"},
+		{"help", []string{"--help"}, 0, "Available Commands:"},
+		{"help of a command", []string{"help", "run"}, 0, "faultline run FILE..."},
+		{"help of what is none", []string{"help", "runn"}, 2, `unknown command "runn"`},
+		{"unknown command", []string{"rnu", "x.yaml"}, 2, "Did you mean this?\n\trun"},
+		{"unknown flag", []string{"run", "--sed", "3", "x.yaml"}, 2, "did you mean --seed?\nSee faultline run --help"},
+		{"unknown flag far from all", []string{"run", "--xyzzy"}, 2, "See faultline run --help"},
+		{"unknown letter", []string{"run", "-x"}, 2, "See faultline run --help"},
+		{"no file", []string{"run"}, 2, "run needs an experiment file, as in: faultline run experiments/quickstart.yaml"},
+		{"no such file", []string{"run", "no/such.yaml"}, 2, "no/such.yaml: no such file; check the name"},
+		{"a folder", []string{"run", folder}, 2, folder + ": is a folder; name the experiment files in it"},
+		{"format", []string{"run", "--format", "github", "x.yaml"}, 2, "allowed are text and json"},
+		{"policy", []string{"run", "--inconclusive", "pass", "x.yaml"}, 2, "allowed are fail and skip"},
+		{"seed", []string{"run", "--seed", "-1", "x.yaml"}, 2, `invalid argument "-1" for "--seed"`},
+		{"version", []string{"version"}, 0, "go        go1."},
+		{"version takes nothing", []string{"version", "x"}, 2, "takes no arguments"},
+		{"version as a flag", []string{"--version"}, 0, "faultline version "},
+		{"completion", []string{"completion", "bash"}, 0, "bash completion"},
+		{"target without upstream", []string{"target"}, 2, "faultline target --upstream http://127.0.0.1:9901"},
+		{"target on all interfaces", []string{"target", "--listen", ":0", "--upstream", "http://127.0.0.1:1"}, 2, "loopback only"},
+		{"target on another interface", []string{"target", "--listen", "192.0.2.1:80", "--upstream", "http://127.0.0.1:1"}, 2, "loopback only"},
+		{"target nowhere", []string{"target", "--listen", "here", "--upstream", "http://127.0.0.1:1"}, 2, "write host:port"},
+		{"target with an address for a URL", []string{"target", "--upstream", "127.0.0.1:1"}, 2, "write the dependency's URL"},
+		{"target without units", []string{"target", "--wait", "5"}, 2, "5 has no unit"},
+		{"target with a bad share", []string{"target", "--failure-rate", "0.5"}, 2, "percent"},
+		{"target with a bad window", []string{"target", "--window", "1500ms"}, 2, "of whole seconds, as 10s"},
+		{"target with a bad status", []string{"target", "--fallback-status", "99", "--upstream", "http://127.0.0.1:1"}, 2, "from 200 to 599"},
+		{"all that is wrong at once", []string{"target", "--listen", ":1", "--upstream", "x", "--minimum-calls", "0"}, 2, "minimumNumberOfCalls is 0"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			code, stdout, stderr := call(tt.args...)
+			if code != tt.code {
+				t.Errorf("exit code %d, want %d\n%s%s", code, tt.code, stdout, stderr)
+			}
+			said, silent := stderr, stdout
+			if tt.code == 0 {
+				said, silent = stdout, stderr
+			}
+			if !strings.Contains(said, tt.say) {
+				t.Errorf("%q is missing in:\n%s", tt.say, said)
+			}
+			if silent != "" {
+				t.Errorf("the other stream is not silent:\n%s", silent)
+			}
+		})
+	}
+}
+
+// Every command shows how it is used, and what it shows are command lines that it
+// takes.
+func TestExamples(t *testing.T) {
+	var check func(*cobra.Command)
+	check = func(cmd *cobra.Command) {
+		if cmd.Example == "" {
+			t.Errorf("%s has no example", cmd.CommandPath())
+		}
+		for line := range strings.Lines(cmd.Example) {
+			words := strings.Fields(line)
+			if len(words) < 2 || words[0] != "faultline" {
+				t.Errorf("%s: not a command line: %q", cmd.CommandPath(), line)
+				continue
+			}
+			found, rest, err := app{}.root().Find(words[1:])
+			if err == nil {
+				err = found.ParseFlags(rest)
+			}
+			if err == nil {
+				err = found.ValidateArgs(found.Flags().Args())
+			}
+			if err != nil {
+				t.Errorf("%s: %q: %v", cmd.CommandPath(), line, err)
+			}
+		}
+		for _, sub := range cmd.Commands() {
+			check(sub)
+		}
+	}
+	check(app{}.root())
+}
