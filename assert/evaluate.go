@@ -79,10 +79,7 @@ func (e *evidence) verdicts() []Verdict {
 			if order(a.Rule) != pass {
 				continue
 			}
-			v := e.void(a)
-			if v.Result == "" {
-				v = a.Rule.judge(e, a)
-			}
+			v := e.void(a, a.Rule.judge(e, a))
 			v.ID, v.Kind, v.Phase, v.Line = a.ID, a.Rule.Kind(), a.Phase, a.Line
 			e.remember(a, v)
 			out[i] = v

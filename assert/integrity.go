@@ -45,7 +45,8 @@ func (e *evidence) dropped(p trace.Phase) Check {
 		share = float64(p.Dropped) / float64(p.Planned)
 	}
 	return Check{
-		Name: checkDropped, Phase: p.Name, OK: share <= e.spec.Integrity.Dropped && (p.Sent > 0 || p.Planned == 0 || p.Saturated > 0),
+		share: share,
+		Name:  checkDropped, Phase: p.Name, OK: share <= e.spec.Integrity.Dropped && (p.Sent > 0 || p.Planned == 0 || p.Saturated > 0),
 		Expected: "<= " + percent(e.spec.Integrity.Dropped),
 		Observed: fmt.Sprintf("%s (%d of %d slots were not sent in time)", percent(share), p.Dropped, p.Planned),
 		Remedy:   "lower the rate, or run on a machine with more free CPU",
@@ -161,42 +162,76 @@ func (e *evidence) hits(phase, injector string, r fault.Rule) (seen, hit int, ex
 	return seen, hit, example
 }
 
-// void returns a verdict for an assertion that a breached check makes
-// meaningless, or a zero verdict.
-func (e *evidence) void(a Assertion) Verdict {
-	for _, c := range e.checks {
-		if c.OK || c.Phase != "" && c.Phase != a.Phase && a.Phase != "" || !needs(a.Rule, c.Name) {
-			continue
-		}
-		return Verdict{
-			Result: Inconclusive, Expected: "a run that can tell", Observed: c.Name + ": " + c.Observed,
-			Reason: fmt.Sprintf("%s is %s, wanted %s", c.Name, c.Observed, c.Expected), Remedy: c.Remedy,
+// undelivered is the share of dropped slots from which on a phase was not the
+// experiment that was planned: nothing that is asserted of it counts.
+const undelivered = 0.25
+
+// harm is what a breached check does to a verdict.
+type harm int
+
+const (
+	harmless  harm = iota
+	voidsFail      // what is missing can have caused a failure, but not a pass
+	voidsAll       // the verdict means nothing
+)
+
+// harmOf says what a breached check does to a rule. Rules that count decisions
+// do not need the planned rate; a bound in time that was kept was kept, however
+// few calls showed it, but one that was missed may have been missed for want of
+// calls; and not opening under less than the planned load says nothing.
+func harmOf(r Rule, c Check) harm {
+	switch c.Name {
+	case checkDropped, checkLateness:
+		return harmOfLoad(r, c)
+	case checkFired:
+		if _, latency := r.(ShortLatency); latency {
+			return harmless
 		}
 	}
-	return Verdict{}
+	return voidsAll
 }
 
-// needs reports whether a rule means nothing once a check is breached. Rules
-// that count decisions do not need the planned rate; rules about times and
-// about exposure do.
-func needs(r Rule, check string) bool {
-	switch check {
-	case checkDropped, checkLateness:
-		switch r := r.(type) {
-		case StaysClosed, ShortLatency, NeverStuck:
-			return true
-		case Opens:
-			return r.Within > 0 || r.NotBefore > 0
-		case Closes:
-			return r.Within > 0
-		}
-		return false
-	case checkFired:
-		_, latency := r.(ShortLatency)
-		return !latency
-	default:
-		return true
+// harmOfLoad is harmOf for load that was not sent, or late.
+func harmOfLoad(r Rule, c Check) harm {
+	if c.share > undelivered {
+		return voidsAll
 	}
+	switch r := r.(type) {
+	case StaysClosed:
+		return voidsAll
+	case ShortLatency, NeverStuck:
+		return voidsFail
+	case Opens:
+		switch {
+		case r.NotBefore > 0:
+			return voidsAll
+		case r.Within > 0:
+			return voidsFail
+		}
+	case Closes:
+		if r.Within > 0 {
+			return voidsFail
+		}
+	}
+	return harmless
+}
+
+// void weakens a verdict by what was breached in the run.
+func (e *evidence) void(a Assertion, v Verdict) Verdict {
+	for _, c := range e.checks {
+		if c.OK || c.Phase != "" && c.Phase != a.Phase && a.Phase != "" {
+			continue
+		}
+		h := harmOf(a.Rule, c)
+		if h == harmless || h == voidsFail && v.Result != Fail || v.Result == Skipped {
+			continue
+		}
+		v.Result, v.Margin = Inconclusive, ""
+		v.Reason = fmt.Sprintf("%s: %s, wanted %s", c.Name, c.Observed, c.Expected)
+		v.Remedy = c.Remedy
+		return v
+	}
+	return v
 }
 
 // percent prints a share.

@@ -90,13 +90,13 @@ func (r Opens) byCount(v *view, seg *segment, w Interval) Verdict {
 		seen = append(seen, t.number(i, base))
 		show = append(show, t.outcomes[i])
 	}
-	out := Verdict{Result: Pass, Evidence: ids(show), Margin: "exact", Observed: "opened at outcome " + numbers(seen)}
 	if len(seen) == 0 {
 		return Verdict{
 			Result: Inconclusive, Observed: "opened with no outcome before it", Reason: "no outcome at the dependency explains the opening",
 			Remedy: "look for a limiter, a bulkhead or a forced-open breaker in the SUT",
 		}
 	}
+	out := Verdict{Result: Pass, Evidence: ids(show), Margin: "exact", Observed: "opened at outcome " + numbers(seen)}
 	lo, hi := slices.Min(seen), slices.Max(seen)
 	out.Resolution = fmt.Sprintf("%d outcome(s)", hi-lo+1)
 	switch {
@@ -273,18 +273,39 @@ func (v *view) laterTrip(e *evidence, w Interval) string {
 		if s.trip == nil || s.tight.Lo < w.Hi || len(s.trip.candidates) == 0 {
 			continue
 		}
-		base := s.trip.base(w)
-		first, last := s.trip.candidates[0], s.trip.candidates[len(s.trip.candidates)-1]
 		where := ""
 		for _, p := range e.trace.Phases {
 			if s.tight.Lo >= p.From {
 				where = " in phase " + p.Name
 			}
 		}
-		return fmt.Sprintf("; it opened later%s, at outcome %s counted from here", where,
-			numbers([]int{s.trip.number(first, base), s.trip.number(last, base)}))
+		since := "the last close"
+		if s.trip.first {
+			since = "the start"
+		}
+		c := s.trip.candidates
+		return fmt.Sprintf("; it opened later%s, at the %s outcome since %s", where, nth(c[0]+1, c[len(c)-1]+1), since)
 	}
 	return ""
+}
+
+// nth prints a position, or a range of positions, as an ordinal.
+func nth(lo, hi int) string {
+	if lo != hi {
+		return fmt.Sprintf("%s to %s", nth(lo, lo), nth(hi, hi))
+	}
+	suffix := "th"
+	if lo%100 < 11 || lo%100 > 13 {
+		switch lo % 10 {
+		case 1:
+			suffix = "st"
+		case 2:
+			suffix = "nd"
+		case 3:
+			suffix = "rd"
+		}
+	}
+	return fmt.Sprintf("%d%s", lo, suffix)
 }
 
 // numbers prints a set of positions as one or as a range.

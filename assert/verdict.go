@@ -38,6 +38,8 @@ type Check struct {
 	Expected string `json:"expected"`
 	Observed string `json:"observed"`
 	Remedy   string `json:"remedy,omitempty"`
+
+	share float64 // of slots, for dropped
 }
 
 // State is what a breaker was inferred to be.

@@ -51,7 +51,7 @@ func WriteJUnit(w io.Writer, runs []Run, opt Options) error {
 	for _, r := range runs {
 		s := r.suite(opt)
 		doc.Suites = append(doc.Suites, s)
-		doc.counts.add(s.counts)
+		doc.add(s.counts)
 		total += r.Duration
 	}
 	doc.Time = seconds(total)
@@ -88,7 +88,7 @@ func (r Run) suite(opt Options) suite {
 		s.Cases = append(s.Cases, r.testcase(v, opt))
 	}
 	for _, c := range s.Cases {
-		s.counts.add(c.counts())
+		s.add(c.counts())
 	}
 	return s
 }

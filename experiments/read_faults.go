@@ -109,18 +109,18 @@ func requestMatch(v yamldoc.Value) fault.Match {
 
 // selection reads which of the requests that match are hit.
 func selection(m *yamldoc.Map) fault.Select {
-	key := m.Choice("ratio", "first", "script")
-	v := m.Get(key)
-	switch key {
+	switch m.Choice("ratio", "first", "script") {
 	case "ratio":
+		v := m.Get("ratio")
 		share, ok := v.ExactShare()
 		if ok && share.Num == 0 {
 			v.Problemf("0%% hits nothing, so this fault would never fire")
 		}
 		return fault.Select{Kind: fault.SelectRatio, Num: share.Num, Den: share.Den}
 	case "first":
-		return fault.Select{Kind: fault.SelectFirst, First: uint64(v.Count(1, 1))}
+		return fault.Select{Kind: fault.SelectFirst, First: uint64(m.Get("first").Count(1, 1))}
 	case "script":
+		v := m.Get("script")
 		pattern := v.NonEmpty()
 		if pattern != "" && (strings.Trim(pattern, "X.") != "" || !strings.Contains(pattern, "X")) {
 			v.Problemf("%q is not a script; it is a row of X (hit) and . (pass) with at least one X, one letter a request", pattern)

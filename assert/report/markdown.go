@@ -1,9 +1,9 @@
 package report
 
 import (
-	"bufio"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/faultline-go/faultline/assert"
@@ -12,23 +12,22 @@ import (
 // WriteMarkdown writes what a run came to as a short page for a pull request or a
 // CI system's summary.
 func WriteMarkdown(w io.Writer, s Summary) error {
-	out := bufio.NewWriter(w)
-	m := markdown{Summary: s, out: out}
+	m := markdown{Summary: s, out: &strings.Builder{}}
 	m.head()
 	m.table()
 	m.explanations()
 	m.integrity()
 	m.timeline()
-	if err := out.Flush(); err != nil {
+	if _, err := io.WriteString(w, m.out.String()); err != nil {
 		return fmt.Errorf("write summary of %s: %w", s.Experiment, err)
 	}
 	return nil
 }
 
-// markdown writes the parts of a page; bufio.Writer keeps the first error.
+// markdown writes the parts of a page.
 type markdown struct {
 	Summary
-	out *bufio.Writer
+	out *strings.Builder
 }
 
 func (m markdown) head() {
@@ -89,13 +88,19 @@ func (m markdown) integrity() {
 		return
 	}
 	fmt.Fprint(m.out, "\n### Not intact\n\n")
+	var todo []string
 	for _, c := range checks {
 		name := c.Name
 		if c.Phase != "" {
 			name += ", phase " + c.Phase
 		}
-		fmt.Fprintf(m.out, "- %s: expected %s, observed %s. %s\n",
-			inline(name), inline(c.Expected), inline(c.Observed), inline(c.Remedy))
+		fmt.Fprintf(m.out, "- %s: expected %s, observed %s\n", inline(name), inline(c.Expected), inline(c.Observed))
+		if c.Remedy != "" && !slices.Contains(todo, c.Remedy) {
+			todo = append(todo, c.Remedy)
+		}
+	}
+	for _, remedy := range todo {
+		fmt.Fprintf(m.out, "- to do: %s\n", inline(remedy))
 	}
 }
 

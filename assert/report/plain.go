@@ -50,7 +50,7 @@ func wrap(s string, width int) []string {
 func wrapLine(s string, width int) []string {
 	var lines []string
 	line := ""
-	for _, word := range strings.Fields(s) {
+	for word := range strings.FieldsSeq(s) {
 		if line != "" && utf8.RuneCountInString(line)+1+utf8.RuneCountInString(word) <= width {
 			line += " " + word
 			continue

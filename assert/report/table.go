@@ -17,7 +17,7 @@ const narrowest = 10
 type table struct {
 	head []string
 	rows [][]string
-	// tint colours a padded cell of row r (-1: the head) and column c.
+	// tint colours the text of a cell of row r (-1: the head) and column c.
 	tint func(r, c int, cell string) string
 }
 
@@ -87,25 +87,20 @@ func (t table) row(r int, cols, widths []int) []string {
 	}
 	lines := make([]string, height)
 	for n := range lines {
-		parts := make([]string, len(cols))
-		last := 0
+		var line strings.Builder
+		room := 0 // spaces that a further cell of this line needs before it
 		for i, c := range cols {
 			text := ""
 			if n < len(wrapped[i]) {
 				text = wrapped[i][n]
 			}
 			if text != "" {
-				last = i
+				line.WriteString(strings.Repeat(" ", room) + t.tint(r, c, text))
+				room = 0
 			}
-			parts[i] = pad(text, widths[i])
-			if i == len(cols)-1 {
-				parts[i] = text
-			}
-			if t.tint != nil {
-				parts[i] = t.tint(r, c, parts[i])
-			}
+			room += widths[i] - utf8.RuneCountInString(text) + len(gap)
 		}
-		lines[n] = strings.TrimRight(strings.Join(parts[:last+1], gap), " ")
+		lines[n] = line.String()
 	}
 	return lines
 }

@@ -1,7 +1,6 @@
 package report
 
 import (
-	"bufio"
 	"fmt"
 	"io"
 	"slices"
@@ -41,21 +40,13 @@ func WriteText(w io.Writer, s Summary, opt TextOptions) error {
 	sections = append(sections, t.explanations()...)
 	sections = append(sections, t.integrity(), t.trouble(), t.verdict())
 
-	out := bufio.NewWriter(w)
-	first := true
+	var parts []string
 	for _, lines := range sections {
-		if len(lines) == 0 {
-			continue
-		}
-		if !first {
-			fmt.Fprintln(out)
-		}
-		first = false
-		for _, l := range lines {
-			fmt.Fprintln(out, l)
+		if len(lines) > 0 {
+			parts = append(parts, strings.Join(lines, "\n")+"\n")
 		}
 	}
-	if err := out.Flush(); err != nil {
+	if _, err := io.WriteString(w, strings.Join(parts, "\n")); err != nil {
 		return fmt.Errorf("write report of %s: %w", s.Experiment, err)
 	}
 	return nil
@@ -233,18 +224,22 @@ func (t text) skipped(v assert.Verdict) []string {
 	return t.titled(resultColor(v.Result), word(v.Result), v.ID+": "+why)
 }
 
-// integrity lists the checks that did not hold.
+// integrity lists the checks that did not hold, and what to do, each once.
 func (t text) integrity() []string {
-	var lines []string
+	var lines, todo []string
 	for _, c := range breached(t.Integrity) {
 		title := c.Name
 		if c.Phase != "" {
 			title += ", phase " + c.Phase
 		}
-		lines = append(lines, t.titled(yellow, "NOT INTACT", title)...)
-		lines = append(lines, t.facts([]fact{
-			{"expected", c.Expected}, {"observed", c.Observed}, {"to do", c.Remedy},
-		})...)
+		lines = append(lines, t.titled(yellow, "NOT INTACT",
+			fmt.Sprintf("%s: expected %s, observed %s", title, c.Expected, c.Observed))...)
+		if c.Remedy != "" && !slices.Contains(todo, c.Remedy) {
+			todo = append(todo, c.Remedy)
+		}
+	}
+	for _, remedy := range todo {
+		lines = append(lines, t.facts([]fact{{"to do", remedy}})...)
 	}
 	return lines
 }

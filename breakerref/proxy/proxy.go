@@ -217,8 +217,8 @@ func (p *Proxy) Close() error {
 	p.mu.Lock()
 	p.closed = true
 	p.mu.Unlock()
+	err := p.server.Close() // Before the calls end, so that no client hears of it as an outcome.
 	p.cancel()
-	err := p.server.Close()
 	<-p.served
 	p.active.Wait()
 	p.transport.CloseIdleConnections()

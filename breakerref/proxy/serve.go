@@ -63,8 +63,6 @@ func (p *Proxy) answer(w http.ResponseWriter, r *http.Request, out outcome) {
 	switch {
 	case out.good():
 		writeAnswer(w, r, out.answer)
-	case out.cause == stopping:
-		abort()
 	case p.cfg.Fallback != nil:
 		if !pause(r.Context(), p.cfg.FallbackDelay) {
 			abort() // The client has left, or the proxy is stopping.

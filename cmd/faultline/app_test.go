@@ -28,11 +28,10 @@ type fake struct {
 	app
 	out, err bytes.Buffer
 	signals  chan<- os.Signal
-	listens  chan struct{} // closed when signals are
 }
 
 func newFake(c carry) *fake {
-	f := &fake{listens: make(chan struct{})}
+	f := &fake{}
 	f.app = app{
 		stdin:  strings.NewReader(""),
 		stdout: &f.out,
@@ -41,7 +40,6 @@ func newFake(c carry) *fake {
 		now:    func() time.Time { return time.Date(2026, 11, 30, 1, 2, 3, 0, time.UTC) },
 		notify: func(s chan<- os.Signal) func() {
 			f.signals = s
-			close(f.listens)
 			return func() {}
 		},
 		carryOut: c,
@@ -66,8 +64,8 @@ func summary(t *testing.T, dir string) report.Summary {
 // recorded is a run of one phase with one call that says nothing.
 func recorded() *run.Result {
 	return &run.Result{Rung: "traceparent", Trace: &trace.Trace{
-		Phases: []trace.Phase{{Name: "trip", To: time.Second, Measure: true, Planned: 1, Sent: 1}},
-		Calls:  []trace.Call{{ID: "trip/1", Phase: "trip", Target: "search", End: time.Millisecond, Status: 200, Class: "primary"}},
+		Phases: []trace.Phase{{Name: "healthy", To: time.Second, Measure: true, Planned: 1, Sent: 1}},
+		Calls:  []trace.Call{{ID: "healthy/1", Phase: "healthy", Target: "search", End: time.Millisecond, Status: 200, Class: "primary"}},
 	}}
 }
 
@@ -102,7 +100,7 @@ func TestRunsThatWereNotCarriedOut(t *testing.T) {
 			if s.Verdict != report.OutcomeInconclusive || s.ExitCode != code {
 				t.Errorf("verdicts.json says %s, %d", s.Verdict, s.ExitCode)
 			}
-			if len(s.Assertions) != 1 || s.Assertions[0].Result != assert.Inconclusive || s.Assertions[0].ID != "trips" {
+			if len(s.Assertions) != 1 || s.Assertions[0].Result != assert.Inconclusive || s.Assertions[0].ID != "honest" {
 				t.Errorf("assertions: %+v", s.Assertions)
 			}
 			for _, words := range tt.say {
@@ -128,15 +126,6 @@ func TestPanicIsAnInternalError(t *testing.T) {
 	}
 }
 
-// untilDone is a run that lasts until it is told to stop, and has recorded
-// something then.
-func untilDone(ctx context.Context, _ *experiments.Plan, _ run.Options) (*run.Result, error) {
-	<-ctx.Done()
-	r := recorded()
-	r.Interrupted = true
-	return r, nil
-}
-
 func TestFirstSignalStopsAndJudges(t *testing.T) {
 	for _, tt := range []struct {
 		signal syscall.Signal
@@ -146,12 +135,15 @@ func TestFirstSignalStopsAndJudges(t *testing.T) {
 		{syscall.SIGINT, 130, "Ctrl-C"},
 		{syscall.SIGTERM, 143, "SIGTERM"},
 	} {
-		f := newFake(untilDone)
-		dir := filepath.Join(t.TempDir(), "out")
-		go func() {
-			<-f.listens
+		f := newFake(nil)
+		f.carryOut = func(ctx context.Context, _ *experiments.Plan, _ run.Options) (*run.Result, error) {
 			f.signals <- tt.signal
-		}()
+			<-ctx.Done()
+			r := recorded()
+			r.Interrupted = true
+			return r, nil
+		}
+		dir := filepath.Join(t.TempDir(), "out")
 		code := f.main([]string{"run", "--out", dir, "testdata/good.yaml", "testdata/good.yaml"})
 		if code != tt.code {
 			t.Errorf("%v: exit code %d\n%s", tt.signal, code, f.err.String())
@@ -172,27 +164,14 @@ func TestFirstSignalStopsAndJudges(t *testing.T) {
 }
 
 func TestSecondSignalWaitsForNothing(t *testing.T) {
-	hang, stopping := make(chan struct{}), make(chan struct{})
-	f := newFake(func(ctx context.Context, _ *experiments.Plan, _ run.Options) (*run.Result, error) {
-		<-ctx.Done()
-		close(stopping)
-		<-hang // A service that takes its time to end.
-		return recorded(), nil
-	})
-	finished := make(chan struct{})
-	work := f.carryOut
-	f.carryOut = func(ctx context.Context, p *experiments.Plan, o run.Options) (*run.Result, error) {
-		defer close(finished)
-		return work(ctx, p, o)
-	}
-	go func() {
-		<-f.listens
-		f.signals <- syscall.SIGINT
-		<-stopping
-		f.signals <- syscall.SIGTERM
-	}()
+	hang, finished := make(chan struct{}), make(chan struct{})
+	f := newFake(nil)
 	code := f.untilSignal(t.Context(), "once more", func(ctx context.Context) int {
-		_, _ = f.carryOut(ctx, nil, run.Options{})
+		defer close(finished)
+		f.signals <- syscall.SIGINT
+		<-ctx.Done()
+		f.signals <- syscall.SIGTERM
+		<-hang // A service that takes its time to end.
 		return 0
 	})
 	if code != 143 || !strings.Contains(f.err.String(), "stopped at once") {

@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/faultline-go/faultline/assert"
 	"github.com/faultline-go/faultline/assert/report"
@@ -43,7 +44,7 @@ func (a app) carryOutJob(ctx context.Context, f runFlags, j job) outcome {
 
 // measure runs the plan. What came before the error, if anything, is returned
 // with it.
-func (a app) measure(ctx context.Context, f runFlags, j job) (*run.Result, error) {
+func (a app) measure(ctx context.Context, f runFlags, j job) (res *run.Result, err error) {
 	// The plan is written first, so that a run that dies leaves what it was.
 	if err := writeAtomic(filepath.Join(j.dir, "plan.yaml"), func(w io.Writer) error {
 		doc, err := experiments.MarshalPlan(j.plan)
@@ -61,7 +62,7 @@ func (a app) measure(ctx context.Context, f runFlags, j job) (*run.Result, error
 		if err != nil {
 			return nil, fmt.Errorf("open the log of the system under test: %w", err)
 		}
-		defer log.Close()
+		defer func() { err = errors.Join(err, log.Close()) }()
 		opt.SUTLog = log
 	}
 	if !f.quiet {
@@ -157,7 +158,7 @@ func (a app) leave(f runFlags, j job, o outcome, res *run.Result) bool {
 	all := true
 	for _, file := range files {
 		if err := writeAtomic(filepath.Join(j.dir, file.name), file.write); err != nil {
-			fmt.Fprintf(a.stderr, "faultline: %v\n", err)
+			a.say("faultline: %v", err)
 			all = false
 		}
 	}
@@ -192,27 +193,45 @@ func (f runFlags) ciOptions() ci.Options {
 }
 
 // writeJUnit writes the file of --junit and reports whether it could.
-func (a app) writeJUnit(f runFlags, path string, runs []ci.Run) bool {
-	err := writeAtomic(path, func(w io.Writer) error { return ci.WriteJUnit(w, runs, f.ciOptions()) })
+func (a app) writeJUnit(f runFlags, done []outcome) bool {
+	runs := make([]ci.Run, 0, len(done))
+	for _, o := range done {
+		runs = append(runs, o.ciRun())
+	}
+	err := writeAtomic(f.junit, func(w io.Writer) error { return ci.WriteJUnit(w, runs, f.ciOptions()) })
 	if err != nil {
-		fmt.Fprintf(a.stderr, "faultline: --junit: %v\n", err)
+		a.say("faultline: --junit: %v", err)
 	}
 	return err == nil
 }
 
-// print writes the report to standard output and reports whether it could.
-func (a app) print(f runFlags, s report.Summary) bool {
+// print writes a report to standard output, apart from the one before it, and
+// reports whether it could.
+func (a app) print(f runFlags, s report.Summary, another bool) bool {
+	var b strings.Builder
 	var err error
 	if f.format.word == formatJSON {
-		err = report.WriteJSON(a.stdout, s)
+		err = report.WriteJSON(&b, s)
 	} else {
 		screen := a.screenOf(a.stdout, f.noColor)
-		err = report.WriteText(a.stdout, s, report.TextOptions{
+		err = report.WriteText(&b, s, report.TextOptions{
 			Width: screen.width, Color: screen.color, ASCII: screen.ascii, Quiet: f.quiet,
 		})
+		if another && b.Len() > 0 {
+			return a.put("\n" + b.String())
+		}
 	}
 	if err != nil {
-		fmt.Fprintf(a.stderr, "faultline: %v\n", err)
+		a.say("faultline: %v", err)
+	}
+	return a.put(b.String()) && err == nil
+}
+
+// put writes to standard output and reports whether it could.
+func (a app) put(text string) bool {
+	_, err := io.WriteString(a.stdout, text)
+	if err != nil {
+		a.say("faultline: write the report: %v", err)
 	}
 	return err == nil
 }

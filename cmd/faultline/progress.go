@@ -42,29 +42,33 @@ func (p *progress) show(now run.Progress) {
 	}
 	if p.screen.terminal && now.PhaseNo > 0 {
 		// A line that reaches the last column would move to the next one.
-		fmt.Fprint(p.w, eraseLine+cut(liveLine(now), p.screen.width-1))
+		p.write(eraseLine + cut(liveLine(now), p.screen.width-1))
 		p.drawn = true
 	}
 }
 
 // line prints a line that stays.
 func (p *progress) line(s string) {
-	if p.drawn {
-		fmt.Fprint(p.w, eraseLine)
-		p.drawn = false
-	}
-	fmt.Fprintln(p.w, s)
+	p.erase()
+	p.write(s + "\n")
 }
 
 // done removes the live line.
 func (p *progress) done() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	p.erase()
+}
+
+func (p *progress) erase() {
 	if p.drawn {
-		fmt.Fprint(p.w, eraseLine)
+		p.write(eraseLine)
 		p.drawn = false
 	}
 }
+
+// write tells nobody where standard error leads nowhere.
+func (p *progress) write(s string) { _, _ = io.WriteString(p.w, s) }
 
 // phaseLine says that a phase begins.
 func phaseLine(now run.Progress) string {

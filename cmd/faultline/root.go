@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/signal"
 	"runtime/debug"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -46,6 +47,12 @@ type app struct {
 	now      func() time.Time
 	notify   func(chan<- os.Signal) (stop func())
 	carryOut func(context.Context, *experiments.Plan, run.Options) (*run.Result, error)
+}
+
+// say tells a person something on the way. Where standard error leads nowhere there
+// is nobody to tell, and nothing depends on it.
+func (a app) say(format string, args ...any) {
+	_, _ = fmt.Fprintf(a.stderr, format+"\n", args...)
 }
 
 // exitError ends a command with an exit code. Without an error, what there is to
@@ -94,7 +101,7 @@ func (a app) main(args []string) (code int) {
 		e = &exitError{report.ExitDefinition, helpful(err)}
 	}
 	if e.err != nil {
-		fmt.Fprintf(a.stderr, "faultline: %v\n", e.err)
+		a.say("faultline: %v", e.err)
 	}
 	return e.code
 }
@@ -109,7 +116,7 @@ func helpful(err error) error {
 
 // internalError tells of a panic.
 func (a app) internalError(p any) int {
-	fmt.Fprintf(a.stderr, "faultline: internal error: %v\n%s\nThis is a defect of faultline, not of what it tests; please report it with the lines above.\n",
+	a.say("faultline: internal error: %v\n%s\nThis is a defect of faultline, not of what it tests; please report it with the lines above.",
 		p, debug.Stack())
 	return report.ExitInconclusive
 }
@@ -146,8 +153,7 @@ what the circuit breaker did, and judges it.`,
 // flagError adds to a flag that was refused what to write instead.
 func flagError(cmd *cobra.Command, err error) error {
 	hint := ""
-	var unknown *pflag.NotExistError
-	if errors.As(err, &unknown) {
+	if unknown, ok := errors.AsType[*pflag.NotExistError](err); ok {
 		var known []string
 		cmd.Flags().VisitAll(func(f *pflag.Flag) { known = append(known, f.Name) })
 		if near := yamldoc.Nearest(unknown.GetSpecifiedName(), known); near != "" {
@@ -191,11 +197,9 @@ func (c *choice) Type() string { return strings.Join(c.allowed, "|") }
 
 // Set implements pflag.Value.
 func (c *choice) Set(word string) error {
-	for _, w := range c.allowed {
-		if w == word {
-			c.word = word
-			return nil
-		}
+	if !slices.Contains(c.allowed, word) {
+		return fmt.Errorf("allowed are %s", strings.Join(c.allowed, " and "))
 	}
-	return fmt.Errorf("allowed are %s", strings.Join(c.allowed, " and "))
+	c.word = word
+	return nil
 }

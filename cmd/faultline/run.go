@@ -7,11 +7,11 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/faultline-go/faultline/assert/report"
-	"github.com/faultline-go/faultline/ci"
 	"github.com/faultline-go/faultline/experiments"
 )
 
@@ -105,7 +105,7 @@ func (a app) load(f runFlags, files []string) ([]*experiments.Plan, error) {
 	for _, file := range files {
 		plan, err := loadFile(file)
 		if err != nil {
-			fmt.Fprintln(a.stderr, err)
+			a.say("%v", err)
 			wrong++
 			continue
 		}
@@ -214,52 +214,61 @@ func (f runFlags) folder(plan *experiments.Plan, several bool, taken map[string]
 // runJobs carries out experiments one after another and returns the exit code of
 // all of them together. What comes after an interruption is not started.
 func (a app) runJobs(ctx context.Context, f runFlags, jobs []job) int {
-	var codes []int
-	var runs []ci.Run
-	var done []report.Summary
+	var done []outcome
+	told := true
 	for _, j := range jobs {
 		if interrupted(ctx) != nil {
-			fmt.Fprintf(a.stderr, "%s: not run\n", j.file)
+			a.say("%s: not run", j.file)
 			discard(j)
 			continue
 		}
 		o := a.carryOutJob(ctx, f, j)
+		told = a.print(f, o.summary, len(done) > 0) && told
+		done = append(done, o)
+	}
+	if f.junit != "" {
+		told = a.writeJUnit(f, done) && told
+	}
+	code := exitCode(done)
+	if len(jobs) > 1 && f.format.word == formatText && (!f.quiet || code != report.ExitPass) {
+		told = a.put("\n"+overall(done, len(jobs))+"\n") && told
+	}
+	if !told {
+		// Who is told nothing must not take it for a pass.
+		code = report.Worst(code, report.ExitInconclusive)
+	}
+	return code
+}
+
+// exitCode is that of several runs together.
+func exitCode(done []outcome) int {
+	var codes []int
+	for _, o := range done {
 		codes = append(codes, o.summary.ExitCode)
-		if len(done) > 0 && f.format.word == formatText && !f.quiet {
-			fmt.Fprintln(a.stdout)
-		}
-		if !a.print(f, o.summary) || o.lost {
-			// Who is told nothing, or finds no verdict, must not take it for one.
+		if o.lost {
+			// Who finds no verdict must not take it for a pass.
 			codes = append(codes, report.ExitInconclusive)
 		}
-		runs = append(runs, o.ciRun())
-		done = append(done, o.summary)
-	}
-	if f.junit != "" && !a.writeJUnit(f, f.junit, runs) {
-		codes = append(codes, report.ExitInconclusive)
-	}
-	if len(jobs) > 1 && f.format.word == formatText && (!f.quiet || report.Worst(codes...) != report.ExitPass) {
-		fmt.Fprintf(a.stdout, "\n%s\n", overall(done, len(jobs)))
 	}
 	return report.Worst(codes...)
 }
 
 // overall counts the outcomes of several experiments.
-func overall(done []report.Summary, all int) string {
+func overall(done []outcome, all int) string {
 	count := map[report.Outcome]int{}
-	for _, s := range done {
-		count[s.Verdict]++
+	for _, o := range done {
+		count[o.summary.Verdict]++
 	}
-	text := fmt.Sprintf("%d experiments:", all)
+	var words []string
 	for _, o := range []report.Outcome{
 		report.OutcomePass, report.OutcomeFail, report.OutcomeInconclusive, report.OutcomeAborted, report.OutcomeInterrupted,
 	} {
 		if count[o] > 0 {
-			text += fmt.Sprintf(" %d %s,", count[o], o)
+			words = append(words, fmt.Sprintf("%d %s", count[o], o))
 		}
 	}
 	if left := all - len(done); left > 0 {
-		text += fmt.Sprintf(" %d not run,", left)
+		words = append(words, fmt.Sprintf("%d not run", left))
 	}
-	return text[:len(text)-1]
+	return fmt.Sprintf("%d experiments: %s", all, strings.Join(words, ", "))
 }

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 	"os"
 	"syscall"
 
@@ -41,11 +40,8 @@ func (i *interruption) code() int {
 
 // interrupted returns the signal that ended ctx, or nil.
 func interrupted(ctx context.Context) *interruption {
-	var i *interruption
-	if errors.As(context.Cause(ctx), &i) {
-		return i
-	}
-	return nil
+	i, _ := errors.AsType[*interruption](context.Cause(ctx))
+	return i
 }
 
 // untilSignal runs work and returns its exit code. The first SIGINT or SIGTERM
@@ -77,11 +73,11 @@ func (a app) untilSignal(parent context.Context, first string, work func(ctx con
 		case s := <-signals:
 			i := &interruption{s}
 			if interrupted(ctx) != nil {
-				fmt.Fprintln(a.stderr, "\nfaultline: stopped at once")
+				a.say("\nfaultline: stopped at once")
 				return i.code()
 			}
+			a.say("\nfaultline: %v; %s", i, first)
 			cancel(i)
-			fmt.Fprintf(a.stderr, "\nfaultline: %v; %s\n", i, first)
 		}
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"net/url"
@@ -89,13 +90,15 @@ func (a app) runTarget(ctx context.Context, f targetFlags) error {
 	code := a.untilSignal(ctx, "stopping; once more to stop at once", func(ctx context.Context) int {
 		p, err := proxy.Start(ctx, cfg)
 		if err != nil {
-			fmt.Fprintf(a.stderr, "faultline: %v\n", err)
+			a.say("faultline: %v", err)
 			return report.ExitInconclusive
 		}
-		fmt.Fprint(a.stdout, f.describe(p.URL(), cfg))
-		<-ctx.Done()
-		if err := p.Close(); err != nil {
-			fmt.Fprintf(a.stderr, "faultline: %v\n", err)
+		_, err = io.WriteString(a.stdout, f.describe(p.URL(), cfg))
+		if err == nil {
+			<-ctx.Done()
+		}
+		if err := errors.Join(err, p.Close()); err != nil {
+			a.say("faultline: %v", err)
 			return report.ExitInconclusive
 		}
 		return report.ExitPass

@@ -6,6 +6,8 @@ import (
 	"runtime/debug"
 
 	"github.com/spf13/cobra"
+
+	"github.com/faultline-go/faultline/assert/report"
 )
 
 // build is what the linker knows of this program.
@@ -53,8 +55,11 @@ func (a app) versionCommand() *cobra.Command {
 			if b.modified {
 				commit += " (modified)"
 			}
-			fmt.Fprintf(a.stdout, "faultline %s\ncommit    %s\ngo        %s %s/%s\n",
+			_, err := fmt.Fprintf(a.stdout, "faultline %s\ncommit    %s\ngo        %s %s/%s\n",
 				b.version, commit, runtime.Version(), runtime.GOOS, runtime.GOARCH)
+			if err != nil {
+				return exit(report.ExitInconclusive, fmt.Errorf("print the version: %w", err))
+			}
 			return nil
 		},
 	}

@@ -56,6 +56,9 @@ func (l *live) begin(i int, p experiments.Phase, at time.Duration) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.phase, l.phaseNo, l.from = p, i+1, at
+	for _, b := range l.breakers {
+		b.rejected, b.admitted = 0, 0
+	}
 }
 
 // arrived is told of every arrival at an injector.
@@ -114,9 +117,14 @@ func (b *liveBreaker) reject(c trace.Call) {
 	}
 }
 
-// is reports whether a breaker looks to be in a state: open or closed.
+// is reports whether the calls of the current phase show a breaker in a state,
+// open or closed. What came before does not count: it may have changed since.
 func (l *live) is(breaker, state string) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.breakers[breaker].open == (state == "open")
+	b := l.breakers[breaker]
+	if state == "open" {
+		return b.rejected >= openAfter
+	}
+	return b.admitted >= b.free
 }

@@ -110,8 +110,8 @@ func ParseRate(s string) (Rate, error) {
 		return Rate{}, fmt.Errorf("%q is not a rate; write it as 100/s, 30/m or 5/h", s)
 	}
 	n, err := strconv.Atoi(text)
-	if err != nil || n < 1 {
-		return Rate{}, fmt.Errorf("%s is not a rate; the number is whole and at least 1 (0.5/s is 30/m)", s)
+	if err != nil || n < 0 {
+		return Rate{}, fmt.Errorf("%s is not a rate; the number is whole (0.5/s is 30/m; 0/s is a pause)", s)
 	}
 	return Rate{n, per}, nil
 }

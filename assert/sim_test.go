@@ -1,0 +1,405 @@
+package assert_test
+
+import (
+	"container/heap"
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	"github.com/faultline-go/faultline/assert"
+	"github.com/faultline-go/faultline/breakerref"
+	"github.com/faultline-go/faultline/injector/fault"
+	"github.com/faultline-go/faultline/target/match"
+	"github.com/faultline-go/faultline/target/trace"
+)
+
+const ms = time.Millisecond
+
+// span is a duration drawn uniformly from [lo, hi].
+type span struct{ lo, hi time.Duration }
+
+func fixed(d time.Duration) span { return span{d, d} }
+
+// setup is a whole simulated run: client, SUT, dependency and plan. There is no
+// goroutine and no clock in it; equal setups give equal traces.
+type setup struct {
+	Seed    uint64
+	Breaker breakerref.Config
+	Make    func(breakerref.Config, time.Time) breaker // nil: the reference
+	Failure match.Failure
+
+	Undeclared bool        // the judge is not told of Breaker
+	Unit       assert.Unit // as the judge is told
+	Running    []bool      // outcomes (true: failed) before a run that did not launch the SUT; nil: launched
+	Probe      int         // correlation calls before the first phase
+
+	Net, Own, Post, Base span // one hop; before the breaker is asked; before an outcome is recorded, and again before the answer; healthy dependency
+	Pool                 int  // connections per instance; 0: no limit. Admitted calls queue for one
+	Fallback             span
+	NoFallback           bool
+	Second               bool // the fallback asks another dependency
+	SecondTook           span
+	Retry                retry
+	SUTTimeout           time.Duration // 0: none
+	ClientTimeout        time.Duration
+	Stalls               stalls
+	Instances            int // 0: one, without an instance header
+	Phases               []phase
+}
+
+// retry is how the SUT repeats calls.
+type retry struct {
+	Attempts   int // 0 or 1: none
+	Backoff    span
+	Inside     bool // the breaker sees one call; else every attempt asks it
+	Rejections bool // also what the breaker rejected is tried again
+}
+
+// stalls are pauses of the whole SUT process.
+type stalls struct {
+	Every time.Duration // mean distance; 0: none
+	Took  span
+}
+
+// phase is load and faults.
+type phase struct {
+	Name       string
+	Unmeasured bool
+	Duration   time.Duration // open loop
+	Rate       float64       // per second
+	Jitter     time.Duration
+	Calls      int // closed loop
+	Workers    int
+	Gap        time.Duration
+	Until      bool // ends when the breaker looks open
+	Faults     []fault.Rule
+}
+
+// happened is a change of the true state.
+type happened struct {
+	instance int
+	at       time.Duration
+	from, to breakerref.State
+}
+
+// result is a trace and what really happened.
+type result struct {
+	trace  *trace.Trace
+	spec   assert.Spec // without assertions
+	truth  []happened
+	failed int // calls without a complete answer
+}
+
+// event is something due in the simulation.
+type event struct {
+	at  time.Duration
+	seq int
+	do  func()
+}
+
+type agenda []event
+
+func (a agenda) Len() int { return len(a) }
+func (a agenda) Less(i, j int) bool {
+	return a[i].at < a[j].at || a[i].at == a[j].at && a[i].seq < a[j].seq
+}
+func (a agenda) Swap(i, j int) { a[i], a[j] = a[j], a[i] }
+func (a *agenda) Push(e any)   { *a = append(*a, e.(event)) }
+func (a *agenda) Pop() any {
+	last := (*a)[len(*a)-1]
+	*a = (*a)[:len(*a)-1]
+	return last
+}
+
+// world is a run under way.
+type world struct {
+	setup
+	rng     *rand.Rand
+	agenda  agenda
+	seq     int
+	now     time.Duration
+	pauses  []pauseOf
+	epoch   time.Time
+	rec     trace.Trace
+	primary *dependency
+	second  *dependency
+	suts    []*sut
+	turn    int // of the load balancer
+	arrived map[string]int
+	live    struct {
+		rejected int
+		open     bool
+	}
+	truth  []happened
+	failed int
+}
+
+type pauseOf struct{ from, to time.Duration }
+
+// simulate carries a setup out.
+func simulate(s setup) result {
+	w := &world{
+		setup: s, rng: rand.New(rand.NewPCG(s.Seed, 77)), epoch: time.Unix(1_700_000_000, 123_456_789),
+		arrived: map[string]int{},
+	}
+	w.primary, w.second = newDependency(w, "payments", script(s.Phases)), newDependency(w, "backup", fault.Script{})
+	for i := range max(1, s.Instances) {
+		w.suts = append(w.suts, newSUT(w, i))
+	}
+	w.planPauses()
+	if s.Running == nil {
+		w.mark(trace.MarkLaunch, "")
+	}
+	w.at(w.now+ms, func() { w.probe(0) })
+	for w.agenda.Len() > 0 {
+		e := heap.Pop(&w.agenda).(event)
+		w.now = e.at
+		e.do()
+	}
+	t := snapshot(w.rec, w.epoch)
+	return result{trace: t, spec: w.spec(), truth: w.truth, failed: w.failed}
+}
+
+// snapshot sorts a trace as the recorder does.
+func snapshot(t trace.Trace, epoch time.Time) *trace.Trace {
+	rec := trace.NewRecorder(epoch)
+	for _, p := range t.Phases {
+		rec.Phase(p)
+	}
+	for _, m := range t.Marks {
+		rec.Mark(m)
+	}
+	for _, c := range t.Calls {
+		rec.Ended(c)
+	}
+	for _, a := range t.Attempts {
+		h := rec.Arrived(a)
+		rec.Departed(h, func(to *trace.Attempt) {
+			to.Dep, to.Abandon, to.Outcome, to.Status = a.Dep, a.Abandon, a.Outcome, a.Status
+		})
+	}
+	return rec.Snapshot(trace.Header{Experiment: "sim"})
+}
+
+// script is the faults of all phases.
+func script(ps []phase) fault.Script {
+	s := fault.Script{Phases: map[string][]fault.Rule{}}
+	for _, p := range ps {
+		if len(p.Faults) > 0 {
+			s.Phases[p.Name] = p.Faults
+		}
+	}
+	return s
+}
+
+// spec is what the judge is told, without assertions.
+func (w *world) spec() assert.Spec {
+	s := assert.Spec{
+		Targets:   []match.Target{{Name: "checkout", DependsOn: []string{"payments"}, Weight: 1}},
+		Integrity: assert.DefaultIntegrity(),
+		Breakers: []assert.Breaker{{
+			Name: "cb", Injector: "payments", Targets: []string{"checkout"}, Unit: w.Unit,
+			Declared: !w.Undeclared, Config: w.Breaker, Failure: w.Failure,
+		}},
+	}
+	if w.Undeclared {
+		s.Breakers[0].Config = breakerref.Default()
+	}
+	for _, p := range w.Phases {
+		ph := assert.Phase{Name: p.Name, Measure: !p.Unmeasured, Faults: map[string][]fault.Rule{}}
+		if rules := w.primary.named(p.Name); len(rules) > 0 {
+			ph.Faults["payments"] = rules
+		}
+		s.Phases = append(s.Phases, ph)
+	}
+	return s
+}
+
+// at plans something.
+func (w *world) at(t time.Duration, do func()) {
+	w.seq++
+	heap.Push(&w.agenda, event{at: max(t, w.now), seq: w.seq, do: do})
+}
+
+// inSUT plans something that the SUT does: it waits out a pause.
+func (w *world) inSUT(t time.Duration, do func()) { w.at(w.awake(t), do) }
+
+// awake is when the SUT gets to do what is due at t.
+func (w *world) awake(t time.Duration) time.Duration {
+	for _, p := range w.pauses {
+		if t >= p.from && t < p.to {
+			return p.to + time.Duration(w.rng.Int64N(int64(2*ms)))
+		}
+	}
+	return t
+}
+
+// planPauses draws when the SUT stands still.
+func (w *world) planPauses() {
+	if w.Stalls.Every == 0 {
+		return
+	}
+	total := time.Minute
+	for _, p := range w.Phases {
+		total += p.Duration
+	}
+	for t := w.exp(w.Stalls.Every); t < total; t += w.exp(w.Stalls.Every) {
+		p := pauseOf{t, t + w.draw(w.Stalls.Took)}
+		w.pauses = append(w.pauses, p)
+		t = p.to
+	}
+}
+
+// draw takes a duration from a span, never the same twice.
+func (w *world) draw(s span) time.Duration {
+	d := s.lo + time.Duration(w.rng.Int64N(1000))
+	if s.hi > s.lo {
+		d += time.Duration(w.rng.Int64N(int64(s.hi - s.lo)))
+	}
+	return d
+}
+
+// exp draws an exponential distance.
+func (w *world) exp(mean time.Duration) time.Duration {
+	return time.Duration(w.rng.ExpFloat64() * float64(mean))
+}
+
+func (w *world) mark(k trace.MarkKind, subject string) {
+	w.rec.Marks = append(w.rec.Marks, trace.Mark{At: w.now, Kind: k, Subject: subject})
+}
+
+// clock is now as the breaker sees it.
+func (w *world) clock() time.Time { return w.epoch.Add(w.now) }
+
+// probe makes the n-th correlation call and then starts the first phase.
+func (w *world) probe(n int) {
+	if n == w.Probe {
+		w.enter(0)
+		return
+	}
+	w.call("probe", n, w.now, func() { w.at(w.now+5*ms, func() { w.probe(n + 1) }) })
+}
+
+// enter begins a phase, or ends the last one.
+func (w *world) enter(i int) {
+	last := i == len(w.Phases)
+	name := ""
+	if !last {
+		name = w.Phases[i].Name
+		if len(w.Phases[i].Faults) > 0 {
+			w.mark(trace.MarkFaultOn, "payments")
+		}
+	}
+	w.primary.enter(name)
+	w.second.enter(name)
+	if i > 0 && len(w.Phases[i-1].Faults) > 0 {
+		w.mark(trace.MarkFaultOff, "payments")
+	}
+	if last {
+		return
+	}
+	w.mark(trace.MarkPhaseStart, name)
+	w.live.open, w.live.rejected = false, 0
+	if w.Phases[i].Calls > 0 {
+		w.closedLoop(i)
+	} else {
+		w.openLoop(i)
+	}
+}
+
+// leave ends a phase and begins the next one.
+func (w *world) leave(i int, from time.Duration, sent int) {
+	p := w.Phases[i]
+	planned := sent
+	if p.Calls > 0 {
+		planned = p.Calls
+	}
+	w.mark(trace.MarkPhaseEnd, p.Name)
+	w.rec.Phases = append(w.rec.Phases, trace.Phase{
+		Name: p.Name, From: from, To: w.now, Measure: !p.Unmeasured, OpenLoop: p.Calls == 0, Planned: planned, Sent: sent,
+	})
+	w.at(w.now+50*time.Microsecond, func() { w.enter(i + 1) })
+}
+
+// openLoop sends at a rate.
+func (w *world) openLoop(i int) {
+	p, from := w.Phases[i], w.now
+	step := time.Duration(float64(time.Second) / p.Rate)
+	n := int(p.Duration / step)
+	for k := range n {
+		due := from + time.Duration(k)*step
+		at := due
+		if p.Jitter > 0 {
+			at += time.Duration(w.rng.Int64N(int64(p.Jitter)))
+		}
+		w.at(at, func() { w.call(p.Name, k, due, func() {}) })
+	}
+	w.at(from+p.Duration, func() { w.leave(i, from, n) })
+}
+
+// closedLoop sends a number of calls, each worker one after the other.
+func (w *world) closedLoop(i int) {
+	p, from := w.Phases[i], w.now
+	sent, busy := 0, p.Workers
+	var next func()
+	next = func() {
+		if sent == p.Calls || p.Until && w.live.open {
+			if busy--; busy == 0 {
+				w.leave(i, from, sent)
+			}
+			return
+		}
+		n := sent
+		sent++
+		w.call(p.Name, n, w.now, func() { w.at(w.now+p.Gap+time.Duration(w.rng.Int64N(1000)), next) })
+	}
+	for range p.Workers {
+		w.at(w.now+time.Duration(w.rng.Int64N(1000)), next)
+	}
+}
+
+// call sends one request and tells when it is over.
+func (w *world) call(phase string, n int, due time.Duration, over func()) {
+	c := &trace.Call{
+		ID: fmt.Sprintf("%s/%d", phase, n), Phase: phase, Target: "checkout",
+		Sched: due, Send: w.now, First: trace.None, Class: match.Unclassified,
+	}
+	s := w.suts[w.turn%len(w.suts)]
+	w.turn++
+	ended := false
+	end := func(a reply) {
+		if ended {
+			return
+		}
+		ended = true
+		c.End, c.Status, c.Err, c.Class = w.now, a.status, a.err, a.class
+		if a.status != 0 {
+			c.First = w.now
+			if w.Instances > 0 {
+				c.Instance = fmt.Sprintf("i%d", s.number)
+			}
+		} else {
+			w.failed++
+		}
+		w.rec.Calls = append(w.rec.Calls, *c)
+		w.noticed(*c)
+		over()
+	}
+	w.at(w.now+w.draw(w.Net), func() { s.serve(c.ID, func(a reply) { w.at(w.now+w.draw(w.Net), func() { end(a) }) }) })
+	if w.ClientTimeout > 0 {
+		w.at(w.now+w.ClientTimeout, func() { end(reply{err: trace.ErrTimeout, class: match.Unclassified}) })
+	}
+}
+
+// noticed is the live guess of the runner: it feeds holds and `until`.
+func (w *world) noticed(c trace.Call) {
+	switch {
+	case !c.Answered():
+	case w.arrived["payments "+c.ID] > 0:
+		w.live.rejected = 0
+	default:
+		w.live.rejected++
+		w.live.open = w.live.open || w.live.rejected >= 3
+		w.primary.rejected(c.Send)
+	}
+}
