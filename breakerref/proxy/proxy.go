@@ -163,7 +163,11 @@ func newTransport(base context.Context, cfg Config) *http.Transport {
 			ctx, cancel := context.WithCancel(ctx)
 			defer cancel()
 			defer context.AfterFunc(base, cancel)()
-			return dial(ctx, network, addr)
+			conn, err := dial(ctx, network, addr)
+			if err != nil {
+				return nil, &unreachableError{err}
+			}
+			return conn, nil
 		},
 		Protocols:           &http1,
 		DisableCompression:  true,

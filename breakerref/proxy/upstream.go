@@ -141,17 +141,19 @@ func causeOf(base context.Context, err error) cause {
 		return stopping
 	case errors.Is(err, context.DeadlineExceeded), errors.As(err, &slow) && slow.Timeout():
 		return timeout
-	case errors.Is(err, syscall.ECONNRESET), errors.Is(err, syscall.ECONNREFUSED), errors.Is(err, syscall.EPIPE), unreachable(err):
+	case errors.Is(err, syscall.ECONNRESET), errors.Is(err, syscall.EPIPE):
+		return reset
+	}
+	if _, ok := errors.AsType[*unreachableError](err); ok {
 		return reset
 	}
 	return eof
 }
 
-// unreachable reports whether there was no connection to begin with.
-func unreachable(err error) bool {
-	op, ok := errors.AsType[*net.OpError](err)
-	return ok && op.Op == "dial"
-}
+// unreachableError says that there was no connection to begin with.
+type unreachableError struct{ error }
+
+func (e *unreachableError) Unwrap() error { return e.error }
 
 // endToEnd returns the headers that are meant for the other end of a chain of
 // proxies, see RFC 9110, section 7.6.1.

@@ -2,6 +2,8 @@ package proxy_test
 
 import (
 	"bufio"
+	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -145,6 +147,38 @@ func TestARefusedConnectionIsAReset(t *testing.T) {
 	w.get(t.Context()).want(t, 202, proxy.SourceFallback)
 	if m := w.metrics(t); m.Failed != 1 {
 		t.Errorf("metrics are %+v, want 1 failure", m)
+	}
+}
+
+func TestAFailedDialIsAReset(t *testing.T) {
+	cfg := good()
+	cfg.Failure, cfg.Fallback = match.Failure{Reset: true}, nil
+	cfg.Dial = func(context.Context, string, string) (net.Conn, error) { return nil, errors.New("no such host") }
+	w := loopback(t, cfg)
+	r := w.get(t.Context())
+	r.want(t, 502, proxy.SourceNone)
+	if m := w.metrics(t); m.Failed != 1 || !strings.Contains(r.body, "reset") {
+		t.Errorf("got %s and %+v, want a reset and 1 failure", r.body, m)
+	}
+}
+
+// The transport goes on dialling for a request that has given up.
+func TestCloseEndsADialThatNobodyWaitsFor(t *testing.T) {
+	cfg := good()
+	cfg.Timeout = 50 * time.Millisecond
+	ended := make(chan error, 1)
+	cfg.Dial = func(ctx context.Context, _, _ string) (net.Conn, error) {
+		<-ctx.Done()
+		ended <- ctx.Err()
+		return nil, ctx.Err()
+	}
+	w := loopback(t, cfg)
+	w.get(t.Context()).want(t, 202, proxy.SourceFallback)
+	closeProxy(t, w.Proxy)
+	select {
+	case <-ended:
+	case <-time.After(20 * time.Second):
+		t.Error("Close left the dial behind")
 	}
 }
 

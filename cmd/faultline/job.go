@@ -44,7 +44,7 @@ func (a app) carryOutJob(ctx context.Context, f runFlags, j job) outcome {
 
 // measure runs the plan. What came before the error, if anything, is returned
 // with it.
-func (a app) measure(ctx context.Context, f runFlags, j job) (res *run.Result, err error) {
+func (a app) measure(ctx context.Context, f runFlags, j job) (*run.Result, error) {
 	// The plan is written first, so that a run that dies leaves what it was.
 	if err := writeAtomic(filepath.Join(j.dir, "plan.yaml"), func(w io.Writer) error {
 		doc, err := experiments.MarshalPlan(j.plan)
@@ -62,7 +62,7 @@ func (a app) measure(ctx context.Context, f runFlags, j job) (res *run.Result, e
 		if err != nil {
 			return nil, fmt.Errorf("open the log of the system under test: %w", err)
 		}
-		defer func() { err = errors.Join(err, log.Close()) }()
+		defer func() { _ = log.Close() }() // The service writes to it, not this process.
 		opt.SUTLog = log
 	}
 	if !f.quiet {

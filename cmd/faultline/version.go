@@ -10,15 +10,15 @@ import (
 	"github.com/faultline-go/faultline/assert/report"
 )
 
-// build is what the linker knows of this program.
-type build struct {
+// buildInfo is what the linker knows of this program.
+type buildInfo struct {
 	version  string // of the module, such as v0.1.0
 	commit   string
 	modified bool // built from a tree with changes that are not committed
 }
 
-func readBuild() build {
-	b := build{version: "(devel)"}
+func readBuild() buildInfo {
+	b := buildInfo{version: "(devel)"}
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
 		return b
