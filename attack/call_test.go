@@ -20,7 +20,6 @@ import (
 
 // TestWhatIsSent looks at the request as the SUT gets it.
 func TestWhatIsSent(t *testing.T) {
-	t.Setenv("HTTP_PROXY", "http://nowhere:1")
 	synctest.Test(t, func(t *testing.T) {
 		var got *http.Request
 		var body string

@@ -14,6 +14,6 @@
 //     its body, also when its phase is over.
 //   - An answer is classified by the first [MaxBody] bytes of its body; all of
 //     it is read.
-//   - In a synctest bubble the same seed gives the same trace: no two things
-//     that this package starts share an instant.
+//   - In a synctest bubble the same seed gives the same trace: no two calls of
+//     a phase leave, or time out, at one instant.
 package attack

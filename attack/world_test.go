@@ -6,6 +6,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"os"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -16,6 +17,15 @@ import (
 	"github.com/faultline-go/faultline/target/memnet"
 	"github.com/faultline-go/faultline/target/trace"
 )
+
+// TestMain names a proxy that does not exist: whatever heeded it would fail.
+// net/http reads the environment once, so one test cannot do this for itself.
+func TestMain(m *testing.M) {
+	if err := os.Setenv("HTTP_PROXY", "http://nowhere:1"); err != nil {
+		panic(err)
+	}
+	m.Run()
+}
 
 // world is a system under test in this process, an attacker and what both saw.
 type world struct {
@@ -110,7 +120,9 @@ func (w *world) finish(t *testing.T) *trace.Trace {
 	if err := w.Wait(ctx); err != nil {
 		t.Error(err)
 	}
-	_ = w.server.Close()
+	if err := w.server.Shutdown(ctx); err != nil { // Handlers still have to depart.
+		t.Error(err)
+	}
 	<-w.served
 	return w.rec.Snapshot(trace.Header{})
 }

@@ -1,6 +1,7 @@
 package experiments
 
 import (
+	"net/http"
 	"net/url"
 	"strings"
 
@@ -17,7 +18,7 @@ func respond(m *yamldoc.Map, at yamldoc.Value, def int) fault.Respond {
 		Headers: headers(m.Get("headers")),
 		Body:    body.Text(""),
 	}
-	if r.Body != "" && (r.Status == 204 || r.Status == 304) {
+	if r.Body != "" && (r.Status == http.StatusNoContent || r.Status == http.StatusNotModified) {
 		body.Problemf("an answer with status %d has no body", r.Status)
 	}
 	return r

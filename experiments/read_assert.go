@@ -11,8 +11,16 @@ import (
 // ruleKinds are the keys of the rules, one of which an assertion has.
 func ruleKinds() []string {
 	rules := []assert.Rule{
-		assert.Opens{}, assert.StaysClosed{}, assert.Leak{}, assert.OpenDuration{}, assert.HalfOpenProbes{},
-		assert.ReopensOnFailedProbe{}, assert.Closes{}, assert.NeverStuck{}, assert.ShortLatency{}, assert.FallbackShare{},
+		assert.Opens{},
+		assert.StaysClosed{},
+		assert.Leak{},
+		assert.OpenDuration{},
+		assert.HalfOpenProbes{},
+		assert.ReopensOnFailedProbe{},
+		assert.Closes{},
+		assert.NeverStuck{},
+		assert.ShortLatency{},
+		assert.FallbackShare{},
 	}
 	kinds := make([]string, len(rules))
 	for i, rule := range rules {
@@ -77,11 +85,16 @@ func (a *assertion) noRule() {
 // phase reads the phase that is judged.
 func (a *assertion) phase(v yamldoc.Value) string {
 	name := a.phases.refer(v)
-	if p, ok := a.plan.phase(name); ok && !p.Measure {
+	p, ok := a.plan.phase(name)
+	switch {
+	case ok && !p.Measure:
 		v.Problemf("phase %s is not measured (measure: false), so nothing in it is judged", name)
-		return ""
+	case ok && p.pause():
+		v.Problemf("phase %s sends no calls (0/s), so there is nothing to judge", name)
+	default:
+		return name
 	}
-	return name
+	return ""
 }
 
 // reach notes a rule that its phase cannot decide, because no call asks the

@@ -46,26 +46,30 @@ func (r *reader) breakerTargets(m *yamldoc.Map, injector string) []string {
 	case "targets":
 		items = m.Get("targets").Items()
 	default:
-		var all []string
-		for _, t := range r.plan.Targets {
-			if t.Depends(injector) {
-				all = append(all, t.Name)
-			}
-		}
-		if len(all) == 0 && injector != "" && !r.targets.blind {
-			m.Problemf("no target depends on injector %s, so no call could ask this breaker", injector)
-		}
-		return all
+		return r.dependents(m, injector)
 	}
-	list := r.targets.referAll(items)
-	for _, t := range r.plan.Targets {
-		for _, item := range items {
+	for _, item := range items {
+		for _, t := range r.plan.Targets {
 			if injector != "" && item.Text("") == t.Name && !t.Depends(injector) {
 				item.Problemf("target %s does not depend on injector %s, where this breaker's calls arrive", t.Name, injector)
 			}
 		}
 	}
-	return list
+	return r.targets.referAll(items)
+}
+
+// dependents returns the targets whose calls reach an injector.
+func (r *reader) dependents(m *yamldoc.Map, injector string) []string {
+	var all []string
+	for _, t := range r.plan.Targets {
+		if t.Depends(injector) {
+			all = append(all, t.Name)
+		}
+	}
+	if len(all) == 0 && injector != "" && !r.targets.blind {
+		m.Problemf("no target depends on injector %s, so no call could ask this breaker", injector)
+	}
+	return all
 }
 
 // breakerConfig reads a breaker's numbers and reports whether any was given. What

@@ -11,7 +11,11 @@ import (
 
 // faults reads what goes wrong in a phase.
 func (r *reader) faults(p *Phase, v yamldoc.Value) {
-	for i, item := range v.List() {
+	items := v.List()
+	if p.pause() && len(items) > 0 {
+		v.Problemf("could never fire: the phase sends no calls (0/s)")
+	}
+	for i, item := range items {
 		m := item.Map()
 		at := m.Get("injector")
 		injector := r.injectors.referOr(at)

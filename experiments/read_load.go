@@ -2,6 +2,7 @@ package experiments
 
 import (
 	"math"
+	"net/http"
 	"slices"
 	"strings"
 	"time"
@@ -35,7 +36,7 @@ func (r *reader) target(v yamldoc.Value) {
 	name := m.Need("name")
 	t := match.Target{
 		Name:    word(name, "_-"),
-		Method:  method(m.Get("method"), "GET"),
+		Method:  method(m.Get("method"), http.MethodGet),
 		Path:    urlPath(m.Need("path")),
 		Headers: r.ownHeaders(m.Get("headers")),
 		Body:    m.Get("body").Text(""),

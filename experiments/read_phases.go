@@ -109,6 +109,9 @@ func (r *reader) calls(p *Phase, load *yamldoc.Map) *Calls {
 	return c
 }
 
+// pause reports whether a phase is meant to send nothing.
+func (p Phase) pause() bool { return p.Calls == nil && p.Rate.Num == 0 && p.Rate.Per > 0 }
+
 // loaded returns the targets that a phase sends calls to.
 func (r *reader) loaded(p Phase) []match.Target {
 	if len(p.Targets) == 0 {

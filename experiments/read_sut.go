@@ -1,6 +1,7 @@
 package experiments
 
 import (
+	"net/http"
 	"slices"
 	"strings"
 	"time"
@@ -58,7 +59,7 @@ func (r *reader) ready(v yamldoc.Value) *Ready {
 	}
 	for _, b := range r.plan.Breakers {
 		for _, t := range r.plan.Targets {
-			if t.Path == ready.Get && t.Method == "GET" && slices.Contains(b.Targets, t.Name) {
+			if t.Path == ready.Get && t.Method == http.MethodGet && slices.Contains(b.Targets, t.Name) {
 				get.Problemf("%s is target %s, which asks breaker %s: readiness checks would fill its window", ready.Get, t.Name, b.Name)
 			}
 		}

@@ -225,23 +225,30 @@ func TestURL(t *testing.T) {
 	}
 }
 
-// dying is a listener that breaks.
-type dying struct{ net.Listener }
+// dying is a listener that breaks; the server closes it when it stops.
+type dying struct {
+	net.Listener
+	closed chan struct{}
+}
 
 func (dying) Accept() (net.Conn, error) { return nil, errors.New("the network is gone") }
 
+func (d dying) Close() error { close(d.closed); return d.Listener.Close() }
+
 func TestCloseTellsOfAServerThatStopped(t *testing.T) {
+	stopped := make(chan struct{})
 	i, err := injector.Start(context.Background(), injector.Config{
 		Name: "dep", Recorder: trace.NewRecorder(time.Now()),
 		Listen: func(network, addr string) (net.Listener, error) {
 			ln, err := net.Listen(network, addr)
-			return dying{ln}, err
+			return dying{ln, stopped}, err
 		},
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := i.Close(); err != nil && !strings.Contains(err.Error(), "the network is gone") {
+	<-stopped
+	if err := i.Close(); err == nil || !strings.Contains(err.Error(), "the network is gone") {
 		t.Errorf("Close says %v", err)
 	}
 }

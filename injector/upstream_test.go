@@ -76,7 +76,7 @@ func TestUpstreamBodyIsNotRecoded(t *testing.T) {
 		z.Close()
 	})
 	d := start(t, injector.Config{Upstream: up.URL})
-	for accept, want := range map[string]string{"": "", "gzip": "gzip"} {
+	for accept, want := range map[string]string{"": "plain", "gzip": "\x1f\x8b"} {
 		tr := &http.Transport{DisableCompression: true}
 		t.Cleanup(tr.CloseIdleConnections)
 		req, err := http.NewRequest(http.MethodGet, d.URL(), nil)
@@ -90,9 +90,10 @@ func TestUpstreamBodyIsNotRecoded(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		body, err := io.ReadAll(resp.Body)
 		resp.Body.Close()
-		if got := resp.Header.Get("Content-Encoding"); got != want {
-			t.Errorf("asked for %q, got %q", accept, got)
+		if err != nil || !strings.HasPrefix(string(body), want) || resp.Header.Get("Content-Encoding") != accept {
+			t.Errorf("asked for %q, got %q, %v (%v)", accept, body, resp.Header, err)
 		}
 	}
 }
@@ -216,6 +217,24 @@ func TestCallerLeavesWhileTheUpstreamWorks(t *testing.T) {
 	}
 }
 
+// A body that makes no sense is the caller's doing, not the upstream's.
+func TestCallersBrokenBodyIsNotBlamedOnTheUpstream(t *testing.T) {
+	pass := rule(fault.ActionPass)
+	pass.Latency = fault.Latency{Min: 1, Max: 1}
+	for _, rules := range [][]fault.Rule{nil, {pass}} {
+		up := upstream(t, func(_ http.ResponseWriter, r *http.Request) { io.Copy(io.Discard, r.Body) })
+		d := start(t, injector.Config{Upstream: up.URL}, rules...)
+		o := observe(t, d.Addr())
+		o.say("POST / HTTP/1.1\r\nHost: dep\r\nTransfer-Encoding: chunked\r\n\r\nnonsense\r\n")
+		if seen, _ := o.rest(); seen != "" {
+			t.Errorf("an answer: %q", seen)
+		}
+		if a := d.only(t); a.Outcome != trace.OutcomeHang || a.Abandon == trace.None {
+			t.Errorf("recorded %+v", a)
+		}
+	}
+}
+
 func TestUpstreamStreams(t *testing.T) {
 	next := make(chan struct{})
 	up := upstream(t, func(w http.ResponseWriter, _ *http.Request) {
@@ -242,7 +261,7 @@ func TestUpstreamStreams(t *testing.T) {
 func TestUpstreamUpgrades(t *testing.T) {
 	up := upstream(t, func(w http.ResponseWriter, r *http.Request) {
 		if r.Header.Get("Upgrade") != "echo" {
-			io.WriteString(w, "no upgrade")
+			io.WriteString(w, "asked for "+r.Header.Get("Upgrade"))
 			return
 		}
 		conn, rw, err := http.NewResponseController(w).Hijack()
@@ -276,8 +295,9 @@ func TestUpstreamUpgrades(t *testing.T) {
 		t.Errorf("%d, %q, %v", resp.StatusCode, line, err)
 	}
 	// HTTP/2 would take later requests out of sight; it is not offered.
-	if resp, _ := ask("h2c"); resp.StatusCode != http.StatusOK {
-		t.Errorf("an upgrade to h2c: %d", resp.StatusCode)
+	resp, _ = ask("h2c")
+	if body, err := io.ReadAll(resp.Body); string(body) != "asked for " || err != nil {
+		t.Errorf("an upgrade to h2c: %q, %v", body, err)
 	}
 	as := d.attempts(t) // the tunnel is still open: Close ends it
 	if as[0].Status != http.StatusSwitchingProtocols || as[0].Outcome != trace.OutcomeAnswered {

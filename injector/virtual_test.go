@@ -62,6 +62,7 @@ func (p pipes) dial(context.Context, string, string) (net.Conn, error) {
 // world is a dependency in virtual time, and calls to it.
 type world struct {
 	dependency
+	net    pipes
 	client *http.Client
 	calls  sync.WaitGroup
 	mu     sync.Mutex
@@ -74,7 +75,7 @@ func inVirtualTime(t *testing.T, f func(*testing.T, *world), rules ...fault.Rule
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		p := newPipes()
-		w := &world{dependency: start(t, injector.Config{Listen: p.listen}, rules...)}
+		w := &world{net: p, dependency: start(t, injector.Config{Listen: p.listen}, rules...)}
 		tr := &http.Transport{DialContext: p.dial}
 		w.client = &http.Client{Transport: tr}
 		f(t, w)
@@ -238,6 +239,26 @@ func TestPhaseChangeReleasesHoldsAndLetsLatenciesFinish(t *testing.T) {
 			t.Error("phases (-want +got):\n" + diff)
 		}
 	}, slow, held(fault.Hold{Probes: 3, Rejected: 10, Max: time.Hour}))
+}
+
+// Callers who leave while they still send, too.
+func TestHoldForgetsCallersWhoBreakOff(t *testing.T) {
+	inVirtualTime(t, func(t *testing.T, w *world) {
+		conn, err := w.net.dial(t.Context(), "", "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := io.WriteString(conn, request("POST", 1000)[:500]); err != nil {
+			t.Fatal(err)
+		}
+		conn.Close()
+		w.at(10 * ms)
+		w.call()
+		w.at(20 * ms)
+		w.reject(1, 15*ms)
+		w.want(t, "one of two probes", -1)
+		w.Enter("next")
+	}, held(fault.Hold{Probes: 2, Rejected: 1, Max: time.Hour}))
 }
 
 // Callers who leave, leave the hold: the next group has its own probes.

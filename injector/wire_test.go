@@ -284,6 +284,10 @@ func TestContextEndsTheInjector(t *testing.T) {
 		t.Fatal(err)
 	}
 	o := observe(t, i.Addr())
+	o.say(request("GET", 0))
+	if _, err := http.ReadResponse(o.r, nil); err != nil { // the connection is accepted, not only queued
+		t.Fatal(err)
+	}
 	cancel()
 	if _, end := o.rest(); end != "FIN" {
 		t.Errorf("the connection ended with %s", end)

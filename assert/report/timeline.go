@@ -91,8 +91,12 @@ func (t timeline) lines(width int, paint func(assert.State, string) string) []st
 	}
 	from, to := t.span(a.from), t.span(a.to)
 	out = append(out,
-		margin+pad(from, a.cols-utf8.RuneCountInString(to))+to,
-		margin+t.legend())
+		margin+pad(from, a.cols-utf8.RuneCountInString(to))+to)
+	legend := t.legend()
+	if len(margin)+utf8.RuneCountInString(legend) <= width {
+		legend = margin + legend
+	}
+	out = append(out, legend)
 	return append(out, t.stays(width)...)
 }
 

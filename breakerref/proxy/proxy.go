@@ -89,7 +89,7 @@ func Start(ctx context.Context, cfg Config) (*Proxy, error) {
 		cfg:       cfg,
 		upstream:  upstream,
 		breaker:   &breaker{machine: machine, now: cfg.Now, logger: cfg.Logger},
-		transport: newTransport(base, cfg),
+		transport: newTransport(cfg),
 		addr:      listener.Addr(),
 		logger:    cfg.Logger,
 		cancel:    cancel,
@@ -149,9 +149,9 @@ func listen(ctx context.Context, cfg Config) (net.Listener, error) {
 	return lc.Listen(ctx, "tcp", cfg.Addr)
 }
 
-// newTransport returns the way to the dependency. Dials end with base, because the
-// transport lets a dial go on after the request that wanted it has given up.
-func newTransport(base context.Context, cfg Config) *http.Transport {
+// newTransport returns the way to the dependency. Nothing of it outlives its
+// CloseIdleConnections but connections in use.
+func newTransport(cfg Config) *http.Transport {
 	dial := cfg.Dial
 	if dial == nil {
 		dial = new(net.Dialer).DialContext
@@ -160,9 +160,6 @@ func newTransport(base context.Context, cfg Config) *http.Transport {
 	http1.SetHTTP1(true) // HTTP/2 clients resend on their own.
 	return &http.Transport{
 		DialContext: func(ctx context.Context, network, addr string) (net.Conn, error) {
-			ctx, cancel := context.WithCancel(ctx)
-			defer cancel()
-			defer context.AfterFunc(base, cancel)()
 			conn, err := dial(ctx, network, addr)
 			if err != nil {
 				return nil, &unreachableError{err}

@@ -61,12 +61,34 @@ func summary(t *testing.T, dir string) report.Summary {
 	return s
 }
 
-// recorded is a run of one phase with one call that says nothing.
+// recorded is a run of one phase in which all is well.
 func recorded() *run.Result {
-	return &run.Result{Rung: "traceparent", Trace: &trace.Trace{
-		Phases: []trace.Phase{{Name: "healthy", To: time.Second, Measure: true, Planned: 1, Sent: 1}},
-		Calls:  []trace.Call{{ID: "healthy/1", Phase: "healthy", Target: "search", End: time.Millisecond, Status: 200, Class: "primary"}},
-	}}
+	const n = 30
+	t := &trace.Trace{Phases: []trace.Phase{{Name: "healthy", To: n * time.Millisecond, Measure: true, Planned: n, Sent: n}}}
+	for i := range n {
+		id := fmt.Sprintf("healthy/%d", i)
+		at := time.Duration(i) * time.Millisecond
+		t.Calls = append(t.Calls, trace.Call{
+			ID: id, Phase: "healthy", Target: "search", Class: "primary", Status: 200,
+			Sched: at, Send: at, First: at + 400*time.Microsecond, End: at + 500*time.Microsecond,
+		})
+		t.Attempts = append(t.Attempts, trace.Attempt{
+			Seq: i + 1, Injector: "engine", ID: id, By: "traceparent", Phase: "healthy", Outcome: trace.OutcomeAnswered, Status: 200,
+			Arr: at + 100*time.Microsecond, Dep: at + 200*time.Microsecond, Abandon: trace.None,
+		})
+	}
+	return &run.Result{Rung: "traceparent", Trace: t}
+}
+
+func TestARunThatPasses(t *testing.T) {
+	f := newFake(func(context.Context, *experiments.Plan, run.Options) (*run.Result, error) { return recorded(), nil })
+	dir := filepath.Join(t.TempDir(), "out")
+	if code := f.main([]string{"run", "--out", dir, "testdata/good.yaml"}); code != report.ExitPass {
+		t.Errorf("exit code %d\n%s%s", code, f.out.String(), f.err.String())
+	}
+	if s := summary(t, dir); s.Verdict != report.OutcomePass || s.Calls != 30 || s.Attempts != 30 || s.Rung != "traceparent" {
+		t.Errorf("verdicts.json says %+v", s)
+	}
 }
 
 // A run that could not be carried out says why and what to do, and decides nothing.
@@ -149,7 +171,7 @@ func TestFirstSignalStopsAndJudges(t *testing.T) {
 			t.Errorf("%v: exit code %d\n%s", tt.signal, code, f.err.String())
 		}
 		s := summary(t, filepath.Join(dir, "good"))
-		if s.Verdict != report.OutcomeInterrupted || s.ExitCode != tt.code || s.Calls != 1 || !strings.Contains(s.Reason, tt.name) {
+		if s.Verdict != report.OutcomeInterrupted || s.ExitCode != tt.code || s.Calls != 30 || !strings.Contains(s.Reason, tt.name) {
 			t.Errorf("%v: verdicts.json says %+v", tt.signal, s)
 		}
 		for _, words := range []string{"interrupted by " + tt.name + "; stopping the load", "testdata/good.yaml: not run"} {
@@ -204,7 +226,7 @@ func TestSignalAfterTheRun(t *testing.T) {
 func TestLostReportIsNotAPass(t *testing.T) {
 	f := newFake(func(context.Context, *experiments.Plan, run.Options) (*run.Result, error) { return recorded(), nil })
 	f.stdout = brokenWriter{}
-	code := f.main([]string{"run", "--out", filepath.Join(t.TempDir(), "out"), "--inconclusive", "skip", "testdata/good.yaml"})
+	code := f.main([]string{"run", "--out", filepath.Join(t.TempDir(), "out"), "testdata/good.yaml"})
 	if code != report.ExitInconclusive || !strings.Contains(f.err.String(), "no space left") {
 		t.Errorf("exit code %d\n%s", code, f.err.String())
 	}

@@ -96,7 +96,7 @@ func liveLine(now run.Progress) string {
 }
 
 func elapsed(now run.Progress) string {
-	s := now.Elapsed.Round(time.Second).String()
+	s := now.Elapsed.Round(100 * time.Millisecond).String()
 	if now.Duration > 0 {
 		s += "/" + now.Duration.String()
 	}

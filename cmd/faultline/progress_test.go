@@ -58,7 +58,7 @@ func TestProgressOnATerminal(t *testing.T) {
 	if diff := cmp.Diff(want, lines); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}
-	for _, line := range strings.Split(shown(screen{terminal: true, width: 60}), eraseLine) {
+	for line := range strings.SplitSeq(shown(screen{terminal: true, width: 60}), eraseLine) {
 		if len(line) >= 60 {
 			t.Errorf("a line of %d columns on a terminal of 60: %q", len(line), line)
 		}

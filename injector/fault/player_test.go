@@ -88,12 +88,14 @@ func TestMatch(t *testing.T) {
 
 // No interleaving loses, repeats or adds a decision.
 func TestConcurrentDecisionsAreExact(t *testing.T) {
-	const workers, each = 32, 1000
+	const workers, each = 32, 50_000
 	ph := play(t, 7, reset(ratio(37, 100)))
 	indexes := make([][]uint64, workers)
 	var wg sync.WaitGroup
+	begin := make(chan struct{})
 	for w := range workers {
 		wg.Go(func() {
+			<-begin
 			for range each {
 				if v := ph.Decide(fault.Request{}); v.Rule != nil {
 					indexes[w] = append(indexes[w], v.Index)
@@ -101,6 +103,7 @@ func TestConcurrentDecisionsAreExact(t *testing.T) {
 			}
 		})
 	}
+	close(begin)
 	wg.Wait()
 	all := slices.Sorted(slices.Values(slices.Concat(indexes...)))
 	var want []uint64

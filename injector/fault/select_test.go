@@ -108,6 +108,19 @@ func TestHitsIsTheSumOfHit(t *testing.T) {
 	})
 }
 
+// Far out, where the product of index and ratio needs more than 64 bits.
+func TestRatioDoesNotOverflow(t *testing.T) {
+	for _, s := range []fault.Select{
+		ratio(1, math.MaxUint64), ratio(math.MaxUint64/3, math.MaxUint64), ratio(1<<40+1, 3<<41+7), ratio(999_999_937, 1_000_000_007),
+	} {
+		for shift := range 64 {
+			for off := range uint64(5) {
+				checkHits(t, s, math.MaxUint64>>shift-off)
+			}
+		}
+	}
+}
+
 func FuzzRatio(f *testing.F) {
 	f.Add(uint64(1), uint64(5), uint64(10_000))
 	f.Add(uint64(0), uint64(1), uint64(math.MaxUint64))

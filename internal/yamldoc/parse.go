@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"slices"
+	"sort"
 	"strings"
 
 	"gopkg.in/yaml.v3"
@@ -13,9 +14,9 @@ import (
 // maxValues is how many values a document may have when its aliases are followed.
 const maxValues = 100_000
 
-// maxSeekLines is how long a file may be for the line of a syntax error to be
-// sought, which parses the file once for each of its last lines.
-const maxSeekLines = 2_000
+// lookAhead is how many lines a list in brackets, or a quoted text, may have to be
+// told from one that is never closed.
+const lookAhead = 50
 
 // Doc is a document that is being read.
 type Doc struct {
@@ -110,17 +111,21 @@ func (d *Doc) syntax(src []byte, err error) {
 }
 
 // firstBad returns the index of the line after the longest beginning that is good
-// YAML.
+// YAML. Bisection finds a line where good turns to bad, but that is also where a
+// list in brackets begins that is good again some lines later: then it goes on
+// from there.
 func firstBad(lines [][]byte) int {
-	if len(lines) > maxSeekLines {
-		lines = lines[:maxSeekLines]
-	}
-	for n := len(lines) - 1; n > 0; n-- {
-		if good(bytes.Join(lines[:n], nil)) {
+	begins := func(n int) bool { return good(bytes.Join(lines[:n], nil)) }
+	for from := 0; ; {
+		n := from + sort.Search(len(lines)-from-1, func(i int) bool { return !begins(from + i + 1) })
+		from = n + 1
+		for from < min(n+lookAhead, len(lines)) && !begins(from) {
+			from++
+		}
+		if from >= min(n+lookAhead, len(lines)) {
 			return n
 		}
 	}
-	return 0
 }
 
 // good reports whether the source is a stream of YAML documents.

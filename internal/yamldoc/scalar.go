@@ -95,8 +95,8 @@ type Rate struct {
 	Per time.Duration
 }
 
-// ParseRate reads a rate such as 100/s, 30/m or 5/h: a whole number from 1 up per
-// unit of time.
+// ParseRate reads a rate such as 100/s, 30/m or 5/h: a whole number per unit of
+// time. 0/s is a pause.
 func ParseRate(s string) (Rate, error) {
 	if err := leadingZero(s); err != nil {
 		return Rate{}, err

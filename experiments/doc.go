@@ -1,0 +1,117 @@
+// Package experiments compiles an experiment, written in YAML, into a [Plan]: what
+// a run does and is judged by, as data.
+//
+// [LoadPlan] tells everything that is wrong with a file at once, each problem as
+// file:line:col: path: message. Nothing is read and then ignored: a key that is not
+// listed here is a problem. [MarshalPlan] writes a plan in the same format with all
+// defaults filled in, so that the plan in a run's folder can be run again.
+//
+// # Values
+//
+//	duration  5s, 250ms, 1m30s     the unit is required
+//	share     50%, 0.5%            always in percent
+//	rate      100/s, 30/m, 5/h     0/s is a pause
+//	bound     1%, "<= 1%"          a share or duration, its comparison optional
+//	name      letters, digits, _ and -
+//
+// Where a file declares only one injector or one breaker, it need not be named.
+//
+// # Format
+//
+// A default stands in parentheses; keys without one must be given, unless they are
+// marked with ?.
+//
+//	apiVersion: faultline/v1
+//	kind: Experiment
+//	metadata: {name, description?, tags?}
+//	seed                                    (the caller's)
+//
+//	sut:                                    one of three
+//	  reference:                            faultline's own service, in this process
+//	    injector                            (the only one)
+//	    breaker:                            (Resilience4j's defaults)
+//	      {window, minimum_calls, failure_rate, wait, permitted_calls, slow_calls}
+//	    failure                             ([5xx, reset, eof, timeout])
+//	    timeout                             (2s) of its client
+//	    fallback?: {status (200), headers?, body?}
+//	  launch: {command: [..], dir?, env?, stop (10s)}, with base_url and ready
+//	  base_url                              alone: it runs already
+//	  ready: {get, expect (200), timeout (1m)}
+//	  instance_header?                      the answer's header that names an instance
+//
+//	injectors:                              the dependencies, by name
+//	  NAME:
+//	    listen                              (127.0.0.1:0) a loopback address
+//	    upstream                            either: a real dependency behind it
+//	    stub: {status (200), headers?, body?, latency (0s)}      or: its answer
+//
+//	correlate:
+//	  order                                 ([traceparent, header:x-request-id, single_flight])
+//	  min_join                              (99%)
+//
+//	load:
+//	  rate?                                 for all phases that have no load
+//	  timeout                               (5s)
+//	  max_in_flight                         (rate x timeout, at least 100)
+//	  targets:
+//	    - {name, method (GET), path, headers?, body?, weight (1)}
+//	      depends_on                        (the only injector) a list, may be empty
+//	  classify:                             the first class that matches wins
+//	    NAME: {status?, header?, contains?} at least one; lists where there are more
+//
+//	breakers:                               what is judged, by name
+//	  NAME:
+//	    injector                            (the only one) where admitted calls arrive
+//	    target, targets                     (those that depend on the injector)
+//	    unit?                               attempt or call
+//	    window: 10 or 10s, minimum_calls, failure_rate, wait, permitted_calls
+//	    slow_calls: {rate, over}            any of these numbers declares the breaker;
+//	                                        the rest are Resilience4j's defaults
+//	    failure                             ([5xx, reset, eof, timeout])
+//
+//	phases:                                 one after the other
+//	  - name
+//	    duration                            with a rate, and only then
+//	    measure                             (true)
+//	    targets                             (all)
+//	    load: {rate} or {calls, concurrency (1), gap (0s), until?, breaker}
+//	                                        ({rate: load.rate}) until: open or closed
+//	    faults:
+//	      - injector                        (the only one)
+//	        match?: {method?, path?, header?}       a path may end in *
+//	        ratio, first or script?         which of the matching requests; (all)
+//	        respond: {status, headers?, body?}, reset, close or hang: true
+//	        latency?: {fixed} or {uniform: [least, most]}
+//	        hold?: {rejected (10, or twice the probes if more), max, one_by_one (false)}
+//	        stealth                         (false)
+//
+//	integrity: {dropped (1%), lateness_p99 (10ms), join (99%)}
+//
+//	assert:                                 each with id, phase and one rule
+//	  - breaker.opens: NAME                 at_call or within_calls?, within?, not_before?
+//	  - breaker.stays_closed: NAME
+//	  - breaker.leak: NAME                  max (0)
+//	  - breaker.open_duration: NAME         equals or sequence, tolerance (5%)
+//	  - breaker.half_open_probes: NAME      exactly or max
+//	  - breaker.reopens_on_failed_probe: NAME
+//	  - breaker.closes: NAME                within?, after_successes?
+//	  - breaker.never_stuck: NAME           tolerance (10%)
+//	  - short.latency: {p50?, p90?, p95?, p99?, max?}    breaker (the only one)
+//	  - fallback.share: {min?, max?}        of ([all]): short, failed, open, all; breaker
+//
+// The command and env of launch, and base_url, may have {{sut.port}}, a free port;
+// command and env may have {{injectors.NAME.url}} and {{injectors.NAME.addr}}.
+//
+// # Refused, because no run could decide it
+//
+//   - a fault that could never fire: no target of the phase reaches its injector, a
+//     fault before it takes all its requests, or the ratio is 0%;
+//   - a hold without a declared breaker at its injector, or one that is so long (with
+//     its latency, above 0.6 of the shortest timeout and slow limit) that the held
+//     request would itself be a failure;
+//   - a SUT that cannot know where an injector or its own port is;
+//   - readiness checks that would fill a breaker's window;
+//   - an assertion on a phase that is not measured, or whose calls do not ask the
+//     breaker, or about numbers that are not declared;
+//   - fallback.share without a class fallback that has more than a status.
+package experiments
