@@ -80,6 +80,9 @@ func (e *evidence) verdicts() []Verdict {
 				continue
 			}
 			v := e.void(a, a.Rule.judge(e, a))
+			if v.Expected == "" {
+				v.Expected = a.Rule.expected()
+			}
 			v.ID, v.Kind, v.Phase, v.Line = a.ID, a.Rule.Kind(), a.Phase, a.Line
 			e.remember(a, v)
 			out[i] = v

@@ -8,9 +8,12 @@ import (
 	"github.com/faultline-go/faultline/injector/fault"
 )
 
+// expected says what the rule asks.
+func (StaysClosed) expected() string { return "no opening" }
+
 // judge implements [Rule].
 func (r StaysClosed) judge(e *evidence, a Assertion) Verdict {
-	const expected = "no opening"
+	expected := r.expected()
 	return e.each(r.Breaker, a, func(v *view, w Interval) Verdict {
 		if v.openAt(w.Lo) {
 			return Verdict{
@@ -111,9 +114,12 @@ func planned(s fault.Select, n int) (float64, bool) {
 	}
 }
 
+// expected says what the rule asks.
+func (r Leak) expected() string { return fmt.Sprintf("at most %d admissions while open", r.Max) }
+
 // judge implements [Rule].
 func (r Leak) judge(e *evidence, a Assertion) Verdict {
-	expected := fmt.Sprintf("at most %d admissions while open", r.Max)
+	expected := r.expected()
 	return e.each(r.Breaker, a, func(v *view, w Interval) Verdict {
 		var leaks []*admission
 		rejected := 0

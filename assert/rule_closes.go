@@ -149,6 +149,11 @@ func (v *view) closedBefore(w Interval) bool {
 	return false
 }
 
+// expected says what the rule asks.
+func (r NeverStuck) expected() string {
+	return "a call is admitted within the wait + " + percent(r.Tolerance) + " of the end of the fault"
+}
+
 // judge implements [Rule].
 func (r NeverStuck) judge(e *evidence, a Assertion) Verdict {
 	return e.each(r.Breaker, a, func(v *view, w Interval) Verdict {

@@ -67,13 +67,17 @@ func (v *view) lateOutcome(vis *visit, until time.Duration) bool {
 	return false
 }
 
+// expected says what the rule asks.
+func (r HalfOpenProbes) expected() string {
+	if r.Exactly == 0 {
+		return fmt.Sprintf("at most %d probes", r.Max)
+	}
+	return fmt.Sprintf("exactly %d probes", r.Exactly)
+}
+
 // judge implements [Rule].
 func (r HalfOpenProbes) judge(e *evidence, a Assertion) Verdict {
-	want := max(r.Exactly, r.Max)
-	expected := fmt.Sprintf("exactly %d probes", want)
-	if r.Exactly == 0 {
-		expected = fmt.Sprintf("at most %d probes", want)
-	}
+	want, expected := max(r.Exactly, r.Max), r.expected()
 	return e.each(r.Breaker, a, func(v *view, w Interval) Verdict {
 		if v.uncounted() {
 			return uncountedVerdict(expected)
@@ -158,9 +162,12 @@ func (r HalfOpenProbes) combine(expected string, parts []Verdict) Verdict {
 	return out
 }
 
+// expected says what the rule asks.
+func (ReopensOnFailedProbe) expected() string { return "opens again after failed probes" }
+
 // judge implements [Rule].
 func (r ReopensOnFailedProbe) judge(e *evidence, a Assertion) Verdict {
-	const expected = "opens again after failed probes"
+	expected := r.expected()
 	return e.each(r.Breaker, a, func(v *view, w Interval) Verdict {
 		n, cut := 0, 0
 		var show []*admission

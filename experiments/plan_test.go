@@ -107,7 +107,7 @@ func TestSpec(t *testing.T) {
 	if diff := cmp.Diff(plan.Breakers, spec.Breakers); diff != "" {
 		t.Errorf("breakers:\n%s", diff)
 	}
-	if diff := cmp.Diff(assert.DefaultIntegrity(), spec.Integrity); diff != "" {
+	if diff := cmp.Diff(plan.Integrity, spec.Integrity); diff != "" {
 		t.Errorf("integrity:\n%s", diff)
 	}
 	if len(spec.Phases) != len(plan.Phases) || len(spec.Assertions) != len(plan.Assertions) {

@@ -51,10 +51,10 @@ func (r *runner) sawAll(c trace.Call, t match.Target, rungs map[string]bool) boo
 			continue
 		}
 		seen[a.Injector] = true
-		switch {
-		case a.ID == c.ID:
+		switch a.ID {
+		case c.ID:
 			rungs[a.By] = true
-		case a.ID == "":
+		case "":
 			rungs[trace.BySingleFlight] = true
 		}
 	}

@@ -36,7 +36,6 @@ type runner struct {
 	process   *target.Process
 	attacker  *attack.Attacker
 	baseURL   string
-	died      error // why the launched SUT ended by itself
 	watchers  []func()
 }
 
@@ -132,7 +131,7 @@ func (r *runner) startInjectors(ctx context.Context) error {
 		}
 		inj, err := injector.Start(ctx, cfg)
 		if err != nil {
-			return &PreconditionError{What: "injector " + in.Name + ": " + err.Error()}
+			return &PreconditionError{What: err.Error()}
 		}
 		r.injectors = append(r.injectors, inj)
 		r.live.injectors[in.Name] = inj

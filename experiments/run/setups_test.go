@@ -21,7 +21,6 @@ import (
 // defect of it.
 type setup struct {
 	name      string
-	declared  string // the breaker as the experiment declares it
 	unit      string
 	rate      string
 	probeRate string
