@@ -18,6 +18,7 @@ const probeTries = 3
 func (r *runner) probe(ctx context.Context) error {
 	seq := uint64(0)
 	rungs := map[string]bool{}
+	r.rec.SingleFlight(true) // Probes are made one at a time.
 	for _, t := range r.plan.Targets {
 		if len(t.DependsOn) == 0 {
 			continue
@@ -51,11 +52,8 @@ func (r *runner) sawAll(c trace.Call, t match.Target, rungs map[string]bool) boo
 			continue
 		}
 		seen[a.Injector] = true
-		switch a.ID {
-		case c.ID:
+		if a.ID == c.ID {
 			rungs[a.By] = true
-		case "":
-			rungs[trace.BySingleFlight] = true
 		}
 	}
 	for _, in := range t.DependsOn {
@@ -101,6 +99,7 @@ func (r *runner) choose(rungs map[string]bool) error {
 				return err
 			}
 		}
+		r.rec.SingleFlight(by == trace.BySingleFlight)
 		r.rung = by
 		r.rec.Mark(trace.Mark{At: r.now(), Kind: trace.MarkRung, Text: by})
 		r.note("attempts are joined with calls by " + by)
@@ -112,7 +111,8 @@ func (r *runner) choose(rungs map[string]bool) error {
 	}
 }
 
-// singleFlight turns on joining by containment, which needs one call at a time.
+// singleFlight refuses joining by containment where more than one call is in
+// flight.
 func (r *runner) singleFlight() error {
 	i := slices.IndexFunc(r.plan.Phases, func(p experiments.Phase) bool { return p.Calls == nil || p.Calls.Concurrency != 1 })
 	if i >= 0 {
@@ -122,6 +122,5 @@ func (r *runner) singleFlight() error {
 			Remedy: "let the SUT pass traceparent or x-request-id on, or use load: {calls: ..., concurrency: 1} in every phase",
 		}
 	}
-	r.rec.SingleFlight(true)
 	return nil
 }

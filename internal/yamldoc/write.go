@@ -91,12 +91,11 @@ func number(n int) *yaml.Node {
 	return &yaml.Node{Kind: yaml.ScalarNode, Value: strconv.Itoa(n)}
 }
 
-// text quotes what block and plain scalars could change: the library's literal
-// blocks lose leading line breaks, and a person loses sight of blanks at an end.
+// text escapes line breaks and what cannot be seen: the library's literal blocks
+// lose leading line breaks. The library itself quotes where that is enough.
 func text(s string) *yaml.Node {
 	n := &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: s}
-	odd := func(r rune) bool { return !unicode.IsPrint(r) }
-	if s != strings.TrimSpace(s) || strings.ContainsFunc(s, odd) {
+	if strings.ContainsFunc(s, func(r rune) bool { return !unicode.IsPrint(r) }) {
 		n.Style = yaml.DoubleQuotedStyle
 	}
 	return n
