@@ -14,7 +14,13 @@ import (
 // judge implements [Rule].
 func (r ShortLatency) judge(e *evidence, a Assertion) Verdict {
 	return e.each(r.Breaker, a, func(v *view, w Interval) Verdict {
-		shorts := v.rejectedOpen(w)
+		shorts, stalled := e.clean(v.rejectedOpen(w))
+		if stalled > len(shorts) {
+			return Verdict{
+				Result: Inconclusive, Expected: r.expected(), Observed: fmt.Sprintf("%d of %d answers came while this machine stalled", stalled, stalled+len(shorts)),
+				Reason: "faultline itself was not running, so it could not measure", Remedy: "run on a machine with more free CPU",
+			}
+		}
 		took := make([]time.Duration, 0, len(shorts))
 		for _, x := range shorts {
 			took = append(took, x.hi-x.lo)
@@ -31,6 +37,29 @@ func (r ShortLatency) judge(e *evidence, a Assertion) Verdict {
 		}
 		return merge(r.expected(), parts)
 	})
+}
+
+// clean leaves out the rejections during which faultline itself was not running:
+// their answers were there before it looked.
+func (e *evidence) clean(rs []*rejection) (kept []*rejection, stalled int) {
+	for _, r := range rs {
+		if e.stalled(r.lo, r.hi) {
+			stalled++
+			continue
+		}
+		kept = append(kept, r)
+	}
+	return kept, stalled
+}
+
+// stalled reports whether this process stood still at some time in [lo, hi].
+func (e *evidence) stalled(lo, hi time.Duration) bool {
+	for _, m := range e.trace.Marks {
+		if m.Kind == trace.MarkStall && m.At >= lo && m.At-m.Dur <= hi {
+			return true
+		}
+	}
+	return false
 }
 
 // rejectedOpen returns the rejections of a window while the breaker was open.

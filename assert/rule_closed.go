@@ -167,28 +167,37 @@ func (v *view) countRejected(s segment, w Interval) int {
 // judge implements [Rule].
 func (r OpenDuration) judge(e *evidence, a Assertion) Verdict {
 	return e.each(r.Breaker, a, func(v *view, w Interval) Verdict {
-		var parts []Verdict
-		k := 0
-		for _, s := range v.segs {
-			if s.state != StateOpen || s.after == nil || !w.in(s.to.Hi) {
-				continue
-			}
-			want := r.Equals
-			if len(r.Sequence) > 0 {
-				if k >= len(r.Sequence) {
-					break
-				}
-				want = r.Sequence[k]
-			}
-			k++
-			parts = append(parts, r.one(s, want))
-		}
-		if len(parts) < max(1, len(r.Sequence)) {
-			return e.noOpening(r.Breaker, r.expected(), fmt.Sprintf("the phase holds the end of %d open intervals, needed are %d", len(parts), max(1, len(r.Sequence))),
+		parts := r.intervals(v, w)
+		switch need := max(1, len(r.Sequence)); {
+		case len(parts) < need:
+			return e.noOpening(r.Breaker, r.expected(), fmt.Sprintf("the phase holds the end of %d open intervals, needed are %d", len(parts), need),
 				"make the phase longer than the wait, under load")
+		case len(r.Sequence) > 0:
+			return merge(r.expected(), parts)
+		default:
+			return anyOf(r.expected(), "open intervals", parts)
 		}
-		return merge(r.expected(), parts)
 	})
+}
+
+// intervals judges each open interval that ended in a window; with a sequence,
+// as many as that has.
+func (r OpenDuration) intervals(v *view, w Interval) []Verdict {
+	var parts []Verdict
+	for _, s := range v.segs {
+		if s.state != StateOpen || s.after == nil || !w.in(s.to.Hi) {
+			continue
+		}
+		want := r.Equals
+		if len(r.Sequence) > 0 {
+			if len(parts) == len(r.Sequence) {
+				break
+			}
+			want = r.Sequence[len(parts)]
+		}
+		parts = append(parts, r.one(s, want))
+	}
+	return parts
 }
 
 // expected says what the rule asks.

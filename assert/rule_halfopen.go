@@ -3,6 +3,7 @@ package assert
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 )
 
@@ -92,7 +93,7 @@ func (r HalfOpenProbes) judge(e *evidence, a Assertion) Verdict {
 			return e.noOpening(r.Breaker, expected, "no half-open visit began in this phase",
 				"make the phase longer than the wait, under load")
 		}
-		return r.combine(expected, parts)
+		return anyOf(expected, "visits", parts)
 	})
 }
 
@@ -129,37 +130,33 @@ func (r HalfOpenProbes) one(v *view, vis *visit, want int) Verdict {
 	return out
 }
 
-// combine joins the visits of a phase: one that fails decides, one that is fit
-// and passes is enough, visits that show nothing do not count.
-func (r HalfOpenProbes) combine(expected string, parts []Verdict) Verdict {
-	var pass, fail, dunno []Verdict
+// anyOf joins several looks at the same thing: one that fails decides, one that
+// passes is enough, those that show nothing do not count. what names them.
+func anyOf(expected, what string, parts []Verdict) Verdict {
+	by := map[Result][]Verdict{}
 	for _, p := range parts {
-		switch p.Result {
-		case Pass:
-			pass = append(pass, p)
-		case Fail:
-			fail = append(fail, p)
-		default:
-			dunno = append(dunno, p)
-		}
+		by[p.Result] = append(by[p.Result], p)
 	}
-	var out Verdict
-	switch {
-	case len(fail) > 0:
-		out = fail[0]
-		out.Observed = fmt.Sprintf("%s probes in one visit (%d of %d visits fail)", out.Observed, len(fail), len(parts))
-	case len(pass) > 0:
-		out = pass[0]
-		out.Observed = fmt.Sprintf("%s in %d of %d visits", out.Observed, len(pass), len(parts))
-		if len(dunno) > 0 {
+	for _, r := range []Result{Fail, Pass, Inconclusive} {
+		same := by[r]
+		if len(same) == 0 {
+			continue
+		}
+		out := same[0]
+		seen := make([]string, 0, len(same))
+		for _, p := range same {
+			if !slices.Contains(seen, p.Observed) {
+				seen = append(seen, p.Observed)
+			}
+		}
+		out.Expected = expected
+		out.Observed = fmt.Sprintf("%s (%d of %d %s)", strings.Join(seen, "; "), len(same), len(parts), what)
+		if undecided := len(by[Inconclusive]); r == Pass && undecided > 0 {
 			out.Observed += ", the others do not tell"
 		}
-	default:
-		out = dunno[0]
-		out.Observed += " probes seen"
+		return out
 	}
-	out.Expected = expected
-	return out
+	return Verdict{Result: Inconclusive, Expected: expected}
 }
 
 // expected says what the rule asks.

@@ -21,7 +21,7 @@ var update = flag.Bool("update", false, "rewrite what testdata expects")
 // testSeed is the seed of tests, for files that name none.
 const testSeed = 42
 
-// glob returns the files of testdata with one of two endings.
+// glob returns files by a pattern relative to testdata.
 func glob(t testing.TB, pattern string) []string {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join("testdata", pattern))
@@ -31,9 +31,9 @@ func glob(t testing.TB, pattern string) []string {
 	return files
 }
 
-// goodFiles are the experiments that must load.
+// goodFiles are the experiments that must load: good examples, and the catalogue.
 func goodFiles(t testing.TB) []string {
-	return append(glob(t, "*.good.yaml"), "quickstart.yaml")
+	return append(glob(t, "*.good.yaml"), glob(t, "../*.yaml")...)
 }
 
 // TestBadFiles holds each file to the problems that its first comments name, all of

@@ -102,7 +102,7 @@ type Phase struct {
 	Name     string                  `json:"name" yaml:"name"`
 	Measure  bool                    `json:"measure" yaml:"measure"`
 	Duration time.Duration           `json:"duration,omitempty" yaml:"duration,omitempty"` // rate mode
-	Rate     Rate                    `json:"rate,omitempty" yaml:"rate,omitempty"`
+	Rate     Rate                    `json:"rate" yaml:"rate"`
 	Calls    *Calls                  `json:"calls,omitempty" yaml:"calls,omitempty"`     // calls mode
 	Targets  []string                `json:"targets,omitempty" yaml:"targets,omitempty"` // names; empty: all
 	Faults   map[string][]fault.Rule `json:"faults,omitempty" yaml:"faults,omitempty"`   // by injector
