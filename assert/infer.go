@@ -22,6 +22,7 @@ type segment struct {
 type trip struct {
 	since      time.Duration // start of the trace, or the close before
 	first      bool          // no close before: the window is as the SUT started
+	unsure     bool          // the close before is not pinned down, so the window is not known
 	outcomes   []*admission  // recorded since then, in the order of o, up to the first rejection
 	candidates []int         // indices into outcomes of those that may have tripped it
 }
@@ -34,14 +35,16 @@ type visit struct {
 	end     State         // StateOpen, StateClosed, or empty when the trace does not show it
 	endAt   Interval      // certain
 	tight   Interval      // likely
+	free    int           // CLOSED: probes[free:] has no rejection wholly inside
 	decided time.Duration // CLOSED: the likely instant, for counting what came after
+	sure    bool          // CLOSED: the visit's own outcomes explain it
 }
 
 // infer finds the segments of a view. Leaks are flagged on the way, so that a
 // leak is not taken for the end of an open interval.
 func (v *view) infer() {
 	from, since := Interval{}, time.Duration(-1)
-	first := true
+	first, unsure := true, false
 	for {
 		open, ok := v.nextOpen(max(since, from.Hi-1))
 		if !ok {
@@ -49,13 +52,14 @@ func (v *view) infer() {
 			return
 		}
 		open.trip = v.newTrip(since, first, open.from)
+		open.trip.unsure = unsure
 		open.tight = v.tightOpen(open)
 		v.segs = append(v.segs, segment{state: StateClosed, from: from, to: open.from})
 		end, closed := v.openUntilClosed(open)
 		if !closed {
 			return
 		}
-		from, since, first = end.endAt, end.decided, false
+		from, since, first, unsure = end.endAt, end.decided, false, !end.sure
 	}
 }
 
@@ -100,25 +104,31 @@ func (v *view) nextOpen(since time.Duration) (segment, bool) {
 		}
 		run = append(run, r)
 		if len(run) == 3 {
-			return segment{state: StateOpen, from: v.opened(since, run[0].hi)}, true
+			return segment{state: StateOpen, from: v.opened(since, run)}, true
 		}
 	}
 	return segment{}, false
 }
 
-// opened is the certain interval of an opening whose first rejection was
-// answered at hi: it lies after the last admission that had arrived by then.
-func (v *view) opened(since, hi time.Duration) Interval {
+// opened is the certain interval of an opening with these first rejections: it
+// lies before the earliest answer of them and after the last admission that had
+// arrived when none of them was sent yet. An admission that overlaps one of them
+// may as well be a probe of a later visit.
+func (v *view) opened(since time.Duration, run []*rejection) Interval {
+	sent := run[0].lo
+	for _, r := range run {
+		sent = min(sent, r.lo)
+	}
 	lo := max(since, 0)
 	for _, a := range v.adm {
-		if a.lo > hi {
+		if a.lo > sent {
 			break
 		}
-		if a.hi <= hi {
+		if a.hi < sent {
 			lo = max(lo, a.lo)
 		}
 	}
-	return Interval{lo, hi}
+	return Interval{lo, run[0].hi}
 }
 
 // newTrip collects the outcomes that a breaker closed since then has recorded,
@@ -204,30 +214,46 @@ func (v *view) nextVisit(open Interval) *visit {
 		earliest = min(earliest, a.lo)
 	}
 	vis := &visit{half: Interval{open.Lo, as[0].hi}}
-	for _, r := range v.rej {
-		if r.hi >= earliest {
-			break
-		}
-		vis.half.Lo = max(vis.half.Lo, r.lo)
-	}
 	vis.likely = vis.half
 	for _, r := range v.rej {
+		if r.hi < earliest {
+			vis.half.Lo = max(vis.half.Lo, r.lo)
+		}
 		if r.lo+v.slackBefore() < earliest {
 			vis.likely.Lo = max(vis.likely.Lo, r.lo)
 		}
 	}
+	v.doubt(vis, open)
 	v.fill(vis, as)
 	return vis
 }
 
+// doubt widens the start of a visit by admissions that were sent before OPEN was
+// certain and arrived when the wait may have been over: they may be stragglers,
+// or the first probes.
+func (v *view) doubt(vis *visit, open Interval) {
+	over := open.Hi
+	if v.breaker.Declared {
+		over = v.expectedHalf(open)
+	}
+	for _, a := range v.adm {
+		if a.lo > open.Hi {
+			break
+		}
+		if a.hi > over && a.hi < vis.half.Hi && a.lo > open.Lo {
+			vis.half.Lo, vis.likely.Lo = min(vis.half.Lo, a.lo), min(vis.likely.Lo, a.lo)
+		}
+	}
+}
+
 // fill walks the admissions of a visit in the order of arrival until a
 // rejection lies wholly after all their outcomes (it reopened) or enough of
-// them came without a rejection inside (it closed).
+// them came without a rejection inside (it closed): N that may be probes and
+// 2N+10 more.
 func (v *view) fill(vis *visit, as []*admission) {
 	n := v.permitted()
-	further := 2*n + 10
 	settled := time.Duration(0)
-	clean := 0 // vis.probes[clean:] has no rejection wholly inside
+	free := 0
 	for _, a := range as {
 		if len(vis.probes) > 0 && settled < a.lo && v.anyRejectedBetween(settled, a.lo) {
 			v.reopened(vis, settled)
@@ -235,12 +261,11 @@ func (v *view) fill(vis *visit, as []*admission) {
 		}
 		vis.probes = append(vis.probes, a)
 		settled = max(settled, a.settled)
-		clean = max(clean, n)
-		for clean < len(vis.probes)-1 && v.anyRejectedBetween(vis.probes[clean].lo, a.hi) {
-			clean++
+		for free < len(vis.probes)-1 && v.anyRejectedBetween(vis.probes[free].lo, a.hi) {
+			free++
 		}
-		if len(vis.probes)-clean >= further {
-			v.closed(vis, clean)
+		if len(vis.probes)-free >= 3*n+10 {
+			v.closed(vis, free)
 			return
 		}
 	}
@@ -251,25 +276,25 @@ func (v *view) fill(vis *visit, as []*admission) {
 	vis.endAt, vis.tight = v.ending(), v.ending()
 }
 
-// closed ends a visit in CLOSED; probes[free] is the first admission that no
-// rejection shows to be a probe.
+// closed ends a visit in CLOSED; no rejection lies wholly inside probes[free:],
+// so at most as many of those are probes as are permitted.
 func (v *view) closed(vis *visit, free int) {
-	lo := forever
-	for _, a := range vis.probes[:free] {
+	last := vis.probes[len(vis.probes)-1]
+	if v.breaker.Declared {
+		last = vis.probes[min(free+v.permitted(), len(vis.probes)-1)]
+	}
+	lo, hi := last.hi, last.hi
+	for _, a := range vis.probes[:free+1] {
 		lo = min(lo, a.o)
 	}
-	hi := vis.probes[free].hi
-	lo = min(lo, hi)
 	for _, r := range v.rejectedBetween(vis.half.Hi, vis.probes[len(vis.probes)-1].hi) {
 		lo = max(lo, min(r.lo, hi))
 	}
-	vis.end, vis.endAt = StateClosed, Interval{lo, hi}
+	vis.end, vis.endAt, vis.free = StateClosed, Interval{lo, hi}, free
 	vis.tight, vis.decided = vis.endAt, lo
-	if _, at, ok := v.visitEnd(vis.probes); ok {
-		vis.decided = min(max(at.o, lo), hi)
-		if at.o <= hi && at.settle >= lo {
-			vis.tight = Interval{max(at.o, lo), min(at.settle, hi)}
-		}
+	if end, at, ok := v.visitEnd(vis.probes); ok && end == StateClosed && at.o <= hi && at.settle >= lo {
+		vis.decided, vis.sure = max(at.o, lo), true
+		vis.tight = Interval{vis.decided, min(at.settle, hi)}
 	}
 }
 
@@ -279,7 +304,7 @@ func (v *view) reopened(vis *visit, settled time.Duration) {
 	n := v.permitted()
 	if end, _, ok := v.visitEnd(vis.probes); ok && end == StateClosed && len(vis.probes) > n &&
 		!v.anyRejectedBetween(vis.probes[n].lo, vis.probes[len(vis.probes)-1].hi) {
-		v.closed(vis, n)
+		v.closed(vis, 0)
 		return
 	}
 	lo, likely := time.Duration(0), time.Duration(0)

@@ -111,7 +111,7 @@ func span(lo, hi int) []int {
 
 // known reports whether the window of a closed stretch is known to have been
 // empty at its start.
-func (v *view) known(t *trip) bool { return !t.first || v.fresh }
+func (v *view) known(t *trip) bool { return !t.unsure && (!t.first || v.fresh) }
 
 // allowed is the candidates of a trip at which the reference may open too.
 func (v *view) allowed(t *trip) []int {

@@ -32,7 +32,7 @@ func (r StaysClosed) judge(e *evidence, a Assertion) Verdict {
 // came in an order in which the declared breaker may open as well.
 func (r StaysClosed) opened(v *view, seg *segment, w Interval) Verdict {
 	t := seg.trip
-	out := Verdict{Result: Fail, Expected: "no opening"}
+	out := Verdict{Result: Fail, Expected: "no opening", Observed: "opened"}
 	if len(t.candidates) > 0 {
 		last := t.candidates[len(t.candidates)-1]
 		out.Observed = fmt.Sprintf("opened at outcome %d", t.number(last, t.base(w)))

@@ -80,6 +80,14 @@ func (r Closes) byCount(e *evidence, v *view, vis *visit) Verdict {
 	good := append([]*admission(nil), vis.probes...)
 	sortByOutcome(good)
 	n := r.AfterSuccesses
+	for _, a := range vis.probes[:min(len(vis.probes), vis.free+n)] {
+		if v.bad(a) {
+			return Verdict{
+				Result: Inconclusive, Observed: "some probes failed", Evidence: ids([]*admission{a}),
+				Reason: "good probes can only be counted in a visit without bad ones", Remedy: "let the fault end while the breaker is open",
+			}
+		}
+	}
 	if len(good) < n {
 		return Verdict{Result: Inconclusive, Observed: fmt.Sprintf("%d outcomes", len(good)), Reason: "too few outcomes", Remedy: "make the phase longer"}
 	}

@@ -114,6 +114,10 @@ func (r Opens) byCount(v *view, seg *segment, w Interval) Verdict {
 // wrong and not the SUT.
 func (r Opens) decideCount(out *Verdict, v *view, t *trip, base time.Duration, yes, no bool) {
 	switch {
+	case yes && t.unsure && t.since > base-1:
+		out.Result, out.Margin = Inconclusive, ""
+		out.Reason = "the close before is not pinned down, so counting from it is not sure"
+		out.Remedy = "let the close happen in a phase of its own before this one"
 	case yes:
 	case !no:
 		out.Result, out.Margin = Inconclusive, ""
@@ -124,9 +128,12 @@ func (r Opens) decideCount(out *Verdict, v *view, t *trip, base time.Duration, y
 		if v.breaker.Declared && r.asDeclared(out, v, t, base) {
 			return
 		}
-		if t.first && !v.fresh {
+		if !v.known(t) {
 			out.Result = Inconclusive
 			out.Reason = "the SUT was running before, so its window may not have been empty"
+			if t.unsure {
+				out.Reason = "the close before is not pinned down, so what the window held is not known"
+			}
 			out.Remedy = "let faultline launch the SUT, or put an unmeasured trip and close before this phase"
 		}
 	}
@@ -190,6 +197,12 @@ func (r Opens) notOpened(e *evidence, v *view, w Interval, a Assertion) Verdict 
 		return out
 	}
 	outs, faulted := v.outcomesIn(w)
+	if n := v.rejectionsIn(w); n > 0 && n*100 >= len(outs) {
+		out.Result, out.Observed = Inconclusive, fmt.Sprintf("%d of %d calls were rejected, never three with no admission between", n, n+len(outs))
+		out.Reason = "too few calls came while it was open, or it lets calls through while open"
+		out.Remedy = "raise the rate or the concurrency of this phase, or lengthen the wait"
+		return out
+	}
 	out.Evidence = ids(outs[max(0, len(outs)-3):])
 	out.Observed = fmt.Sprintf("not within %d outcomes (%d faulted)", len(outs), faulted) + v.laterTrip(e, w)
 	at, enough := v.mustOpen(w, r)
@@ -206,6 +219,17 @@ func (r Opens) notOpened(e *evidence, v *view, w Interval, a Assertion) Verdict 
 		out.Reason = fmt.Sprintf("%d outcomes failed at the dependency and calls went on arriving there", faulted)
 	}
 	return out
+}
+
+// rejectionsIn counts the rejections that were sent in a window.
+func (v *view) rejectionsIn(w Interval) int {
+	n := 0
+	for _, r := range v.rej {
+		if w.in(r.lo) {
+			n++
+		}
+	}
+	return n
 }
 
 // outcomesIn returns the outcomes of a window in the order of o and how many of

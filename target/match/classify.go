@@ -20,14 +20,15 @@ const (
 type Class struct {
 	Name     string            `json:"name" yaml:"name"`
 	Status   []int             `json:"status,omitempty" yaml:"status,omitempty"`     // any of these
-	Header   map[string]string `json:"header,omitempty" yaml:"header,omitempty"`     // exact values
+	Header   map[string]string `json:"header,omitempty" yaml:"header,omitempty"`     // all of these values, but for upper and lower case; an empty one means none
 	Contains []string          `json:"contains,omitempty" yaml:"contains,omitempty"` // all of these substrings in the body
 }
 
 // StatusOnly reports whether nothing but the status tells this class.
 func (c Class) StatusOnly() bool { return len(c.Header) == 0 && len(c.Contains) == 0 }
 
-// matches reports whether an answer is of this class.
+// matches reports whether an answer is of this class. How names of headers are
+// spelt is the business of header.
 func (c Class) matches(status int, header func(string) string, body []byte) bool {
 	if len(c.Status) > 0 && !slices.Contains(c.Status, status) {
 		return false
@@ -48,7 +49,9 @@ func (c Class) matches(status int, header func(string) string, body []byte) bool
 // Classes are tried in order; the first that matches wins.
 type Classes []Class
 
-// Classify names the class of an answer, or Unclassified.
+// Classify names the class of an answer, or Unclassified. header returns the
+// value of a header by its name, however that is spelt, or nothing, as
+// http.Header.Get does.
 func (cs Classes) Classify(status int, header func(string) string, body []byte) string {
 	for _, c := range cs {
 		if c.matches(status, header, body) {

@@ -18,11 +18,18 @@ const RequestID = "x-request-id"
 // trace-id and reads it back from what reaches the dependency. The 16 bytes of
 // a trace-id are: 8 of the run, 2 of the phase's index, 6 of the call's number,
 // so reading needs no table and foreign traffic is told apart by the first 8.
+// A call's number is below 2^48; what is above that does not fit and is cut off.
 type Correlator struct {
 	Run      uint64   // never 0: an all-zero trace-id is invalid
-	Phases   []string // names by index
+	Phases   []string // names by index, each once, at most MaxPhases
 	Carriers []string // what Identify looks at, in order: traceparent, header:NAME; empty: traceparent, header:x-request-id
 }
+
+// MaxPhases is how many phases the two bytes of a trace-id can tell apart.
+const MaxPhases = 1 << 16
+
+// seqMask covers the six bytes of a call's number.
+const seqMask = 1<<48 - 1
 
 // HeaderPrefix starts the name of a carrier that is a plain header.
 const HeaderPrefix = "header:"
@@ -44,21 +51,22 @@ func (c Correlator) ID(phase int, seq uint64) string {
 func (c Correlator) TraceID(phase int, seq uint64) string {
 	var b [16]byte
 	binary.BigEndian.PutUint64(b[:8], c.Run)
-	binary.BigEndian.PutUint64(b[8:], uint64(phase)<<48|seq&(1<<48-1))
+	binary.BigEndian.PutUint64(b[8:], uint64(phase)<<48|seq&seqMask)
 	return hex.EncodeToString(b[:])
 }
 
-// Carry sets every carrier of a call's identity. The sampled flag is 01, so
-// that a tracing SUT passes the header on.
+// Carry sets every carrier of a call's identity: traceparent and x-request-id
+// always, and each declared header. The sampled flag is 01, so that a tracing
+// SUT passes the header on.
 func (c Correlator) Carry(set func(key, value string), phase int, seq uint64) {
 	id := c.TraceID(phase, seq)
-	set(Traceparent, "00-"+id+"-"+spanID(seq)+"-01")
-	set(RequestID, id)
 	for _, by := range c.carriers() {
 		if h, ok := strings.CutPrefix(by, HeaderPrefix); ok && !strings.EqualFold(h, RequestID) {
 			set(h, id)
 		}
 	}
+	set(RequestID, id)
+	set(Traceparent, "00-"+id+"-"+spanID(seq)+"-01") // last, as header:traceparent would spoil it
 }
 
 // spanID makes a parent-id that is never all zero.
@@ -69,7 +77,9 @@ func spanID(seq uint64) string {
 }
 
 // Identify finds the call that a request at the dependency belongs to, and the
-// carrier that told. Carriers are asked in their order.
+// carrier that told. Carriers are asked in their order. Of a traceparent only the
+// trace-id counts: the SUT's tracer replaces the span, and what it does to the
+// version or to upper and lower case does not make the call another one.
 func (c Correlator) Identify(get func(key string) string) (id, by string, ok bool) {
 	for _, by := range c.carriers() {
 		token := ""
@@ -85,8 +95,13 @@ func (c Correlator) Identify(get func(key string) string) (id, by string, ok boo
 	return "", "", false
 }
 
-// parse reads a trace-id of this run.
+// parse reads a trace-id of this run. With more phases than it can tell apart
+// nothing is recognised: an attempt without a call is seen to be missing, one
+// with a wrong call is not.
 func (c Correlator) parse(traceID string) (string, bool) {
+	if len(c.Phases) > MaxPhases {
+		return "", false
+	}
 	b, err := hex.DecodeString(traceID)
 	if err != nil || len(b) != 16 || binary.BigEndian.Uint64(b[:8]) != c.Run {
 		return "", false
@@ -96,5 +111,5 @@ func (c Correlator) parse(traceID string) (string, bool) {
 	if phase >= len(c.Phases) {
 		return "", false
 	}
-	return c.ID(phase, rest&(1<<48-1)), true
+	return c.ID(phase, rest&seqMask), true
 }

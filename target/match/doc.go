@@ -3,4 +3,11 @@
 // dependency, and the description of a target.
 //
 // It is pure: it reads headers and bodies that others hand to it.
+//
+// Guarantees:
+//   - [Correlator.Identify] finds the very call that [Correlator.Carry] was given,
+//     whichever carrier arrives, for phases below [MaxPhases] and numbers below 2^48.
+//   - It recognises nothing else: not the traffic of another run, not an id of no
+//     phase. A wrong call is worse than none.
+//   - [Classes.Classify] depends on the answer and the order of the classes only.
 package match

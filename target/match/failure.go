@@ -26,7 +26,8 @@ func DefaultFailure() Failure {
 }
 
 // ParseFailure reads the words of `failure:`: 5xx, 4xx, a status such as 429,
-// reset, eof, timeout, slow>2s.
+// reset, eof, timeout, slow>2s. Spaces do not count; upper and lower case do. An
+// error names the first word that is not one of them, and what is known.
 func ParseFailure(words []string) (Failure, error) {
 	var f Failure
 	for _, w := range words {
@@ -56,12 +57,36 @@ func (f *Failure) add(w string) error {
 		f.Slow = d
 	default:
 		n, err := strconv.Atoi(w)
-		if err != nil || n < 100 || n > 599 {
+		if err != nil || len(w) != 3 || n < 100 || n > 599 {
 			return fmt.Errorf("%q is not a kind of failure; known are 5xx, a status such as 429, reset, eof, timeout, slow>2s", w)
 		}
 		f.Statuses = append(f.Statuses, n)
 	}
 	return nil
+}
+
+// String lists what counts in the words that ParseFailure reads, separated by
+// ", "; it is "nothing" where nothing counts.
+func (f Failure) String() string {
+	var words []string
+	for _, c := range f.Classes {
+		words = append(words, strconv.Itoa(c)+"xx")
+	}
+	for _, s := range f.Statuses {
+		words = append(words, strconv.Itoa(s))
+	}
+	for _, w := range []struct {
+		on   bool
+		word string
+	}{{f.Reset, "reset"}, {f.EOF, "eof"}, {f.Abandon, "timeout"}, {f.Slow > 0, "slow>" + f.Slow.String()}} {
+		if w.on {
+			words = append(words, w.word)
+		}
+	}
+	if len(words) == 0 {
+		return "nothing"
+	}
+	return strings.Join(words, ", ")
 }
 
 // Status reports whether an answer with this status is a failure.

@@ -9,9 +9,14 @@
 // Guarantees:
 //   - A [Recorder] keeps every record it is given; there is no buffer to
 //     overflow and no sampling.
-//   - A [Trace] taken by [Recorder.Snapshot] is sorted by (time, side, id), so
-//     two runs with the same events have the same bytes.
+//   - A [Trace] from [Recorder.Snapshot] or [Read] is sorted by time and then by
+//     what identifies a record, and [Write] merges its kinds by (time, side, id),
+//     so two runs with the same events have the same bytes.
 //   - An attempt is attributed to a call only by an id that it carried, or, on
-//     the single-flight rung, by lying inside the only call in flight; it is
-//     never attributed by guessing.
+//     the single-flight rung, by arriving inside the only call in flight; it is
+//     never attributed by guessing. [Trace.Join] loses no attempt and counts none
+//     twice.
+//   - A call is a short circuit only when it was answered completely and none of
+//     the attempts that arrived can be its own.
+//   - [Read] takes exactly what [Write] writes and refuses the rest by line.
 package trace

@@ -1,6 +1,7 @@
 package trace
 
 import (
+	"cmp"
 	"slices"
 	"time"
 )
@@ -8,13 +9,15 @@ import (
 // Kind says what became of a call, as far as one injector is concerned.
 type Kind string
 
-// What a call was.
+// What a call was. An answer that broke off is no answer here: a SUT that sends
+// its status early may have been deciding still, or may have died, so without an
+// attempt it proves no short circuit.
 const (
 	Admitted Kind = "admitted" // at least one attempt arrived
-	Short    Kind = "short"    // answered, and no attempt arrived: a short circuit
-	Timeout  Kind = "timeout"  // at least one attempt arrived, and the client gave up before an answer
-	Lost     Kind = "lost"     // no attempt and no answer
-	Unknown  Kind = "unknown"  // no attempt, but one without an id arrived meanwhile: it may be this call's
+	Short    Kind = "short"    // answered completely, and no attempt arrived: a short circuit
+	Timeout  Kind = "timeout"  // at least one attempt arrived, and the client gave up, or was stopped, before the end of an answer
+	Lost     Kind = "lost"     // no attempt and no complete answer
+	Unknown  Kind = "unknown"  // none that is surely its own: one without an id arrived meanwhile, or another call has the same id
 )
 
 // Joined is a call with the attempts that it made at one injector.
@@ -34,7 +37,8 @@ type Join struct {
 
 // Join attributes the attempts at one injector to the calls whose target
 // depends on it. Calls to other targets say nothing about the injector and are
-// left out; an attempt that names one of them is an orphan.
+// left out; an attempt that names one of them is an orphan, and so is one whose
+// id two calls have. The trace must be sorted.
 func (t *Trace) Join(injector string, depends func(target string) bool) Join {
 	j := Join{Injector: injector}
 	byID := map[string][]Attempt{}
@@ -47,8 +51,13 @@ func (t *Trace) Join(injector string, depends func(target string) bool) Join {
 			byID[a.ID] = append(byID[a.ID], a)
 		}
 	}
+	twice := t.ambiguous()
 	for _, c := range t.Calls {
 		if !depends(c.Target) {
+			continue
+		}
+		if twice[c.ID] {
+			j.Calls = append(j.Calls, Joined{Call: c, Kind: Unknown})
 			continue
 		}
 		as := byID[c.ID]
@@ -63,6 +72,19 @@ func (t *Trace) Join(injector string, depends func(target string) bool) Join {
 	return j
 }
 
+// ambiguous holds the ids that more than one call has. To give the attempts to
+// either would make a short circuit of the other.
+func (t *Trace) ambiguous() map[string]bool {
+	seen, twice := make(map[string]bool, len(t.Calls)), map[string]bool{}
+	for _, c := range t.Calls {
+		if seen[c.ID] {
+			twice[c.ID] = true
+		}
+		seen[c.ID] = true
+	}
+	return twice
+}
+
 // kind classifies one call by its attempts and its answer.
 func kind(c Call, as, noID []Attempt) Kind {
 	switch {
@@ -74,7 +96,7 @@ func kind(c Call, as, noID []Attempt) Kind {
 		return Admitted
 	case arrivedWithin(noID, c.Send, c.End):
 		return Unknown
-	case c.Status != 0:
+	case c.Answered():
 		return Short
 	default:
 		return Lost
@@ -85,7 +107,7 @@ func kind(c Call, as, noID []Attempt) Kind {
 // in the order of arrival.
 func arrivedWithin(as []Attempt, from, to time.Duration) bool {
 	i, _ := slices.BinarySearchFunc(as, from, func(a Attempt, t time.Duration) int {
-		return int(a.Arr - t)
+		return cmp.Compare(a.Arr, t)
 	})
 	return i < len(as) && as[i].Arr <= to
 }

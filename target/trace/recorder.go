@@ -1,7 +1,6 @@
 package trace
 
 import (
-	"cmp"
 	"slices"
 	"sync"
 	"time"
@@ -104,7 +103,8 @@ func (r *Recorder) Arrived(a Attempt) (handle int) {
 // BySingleFlight is the By of an attempt that was joined by containment.
 const BySingleFlight = "single_flight"
 
-// Departed completes the attempt behind handle.
+// Departed completes the attempt behind handle. The function is called under the
+// recorder's lock: it sets fields and nothing else.
 func (r *Recorder) Departed(handle int, complete func(*Attempt)) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -139,33 +139,26 @@ func (r *Recorder) Phase(p Phase) {
 	r.phases = append(r.phases, p)
 }
 
-// Snapshot returns what has been recorded up to now as a sorted trace. Calls
-// still in flight are not in it; attempts not ended have Dep None.
+// Snapshot returns what has been recorded up to now as a sorted trace of its
+// own: later records do not change it. Calls still in flight are not in it;
+// attempts not ended have Dep and Abandon None. Recorders of other goroutines
+// wait only while it copies, not while it sorts.
 func (r *Recorder) Snapshot(h Header) *Trace {
+	h.Format, h.Version, h.Epoch = Format, Version, r.epoch
+	t := r.copy()
+	t.Header = h
+	t.sort()
+	return t
+}
+
+// copy returns the records in the order of recording.
+func (r *Recorder) copy() *Trace {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	h.Format, h.Version, h.Epoch = Format, Version, r.epoch
-	t := &Trace{
-		Header:   h,
+	return &Trace{
 		Phases:   slices.Clone(r.phases),
 		Calls:    slices.Clone(r.calls),
 		Attempts: slices.Clone(r.attempts),
 		Marks:    slices.Clone(r.marks),
 	}
-	t.sort()
-	return t
-}
-
-// sort orders each kind of record by time and then by what identifies it.
-func (t *Trace) sort() {
-	slices.SortStableFunc(t.Phases, func(a, b Phase) int { return cmp.Compare(a.From, b.From) })
-	slices.SortFunc(t.Calls, func(a, b Call) int {
-		return cmp.Or(cmp.Compare(a.Send, b.Send), cmp.Compare(a.ID, b.ID))
-	})
-	slices.SortFunc(t.Attempts, func(a, b Attempt) int {
-		return cmp.Or(cmp.Compare(a.Arr, b.Arr), cmp.Compare(a.Injector, b.Injector), cmp.Compare(a.Seq, b.Seq))
-	})
-	slices.SortStableFunc(t.Marks, func(a, b Mark) int {
-		return cmp.Or(cmp.Compare(a.At, b.At), cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Subject, b.Subject))
-	})
 }

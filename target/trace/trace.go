@@ -1,7 +1,9 @@
 package trace
 
 import (
+	"cmp"
 	"encoding/json"
+	"slices"
 	"time"
 )
 
@@ -145,4 +147,22 @@ type Trace struct {
 	Calls    []Call
 	Attempts []Attempt
 	Marks    []Mark
+}
+
+// sort orders each kind of record by time and then by what identifies it, so
+// that the order of recording leaves no mark.
+func (t *Trace) sort() {
+	slices.SortStableFunc(t.Phases, func(a, b Phase) int {
+		return cmp.Or(cmp.Compare(a.From, b.From), cmp.Compare(a.Name, b.Name))
+	})
+	slices.SortStableFunc(t.Calls, func(a, b Call) int {
+		return cmp.Or(cmp.Compare(a.Send, b.Send), cmp.Compare(a.ID, b.ID))
+	})
+	slices.SortStableFunc(t.Attempts, func(a, b Attempt) int {
+		return cmp.Or(cmp.Compare(a.Arr, b.Arr), cmp.Compare(a.Injector, b.Injector), cmp.Compare(a.Seq, b.Seq))
+	})
+	slices.SortStableFunc(t.Marks, func(a, b Mark) int {
+		return cmp.Or(cmp.Compare(a.At, b.At), cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Subject, b.Subject),
+			cmp.Compare(a.Text, b.Text), cmp.Compare(a.Dur, b.Dur))
+	})
 }
