@@ -226,6 +226,11 @@ func (v *view) bad(a *admission) bool {
 	return a.failed || v.slowCounts() && a.slow
 }
 
+// mayBeBad is bad in the least favourable reading.
+func (v *view) mayBeBad(a *admission) bool {
+	return a.failed || a.failMay || v.slowCounts() && (a.slow || a.slowMay)
+}
+
 // slowCounts reports whether the declared breaker can open by slow calls alone.
 func (v *view) slowCounts() bool {
 	return v.breaker.Declared && v.breaker.Config.SlowDuration < breakerref.Default().SlowDuration

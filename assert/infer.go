@@ -16,6 +16,9 @@ type segment struct {
 	visit *visit   // HALF_OPEN
 	after *visit   // OPEN: the visit that ended it, or nil
 	last  bool     // cut by the end of the trace
+	// OPEN: single rejections came before it, so it may have been open and
+	// half-open before without being seen, and this may be a half-open stretch.
+	unsure bool
 }
 
 // trip is what led from CLOSED to OPEN.
@@ -29,6 +32,8 @@ type trip struct {
 
 // visit is one stay in HALF_OPEN.
 type visit struct {
+	unsure  bool     // the open interval before it is
+	late    bool     // an outcome from before it may have been counted in it
 	half    Interval // when the wait was over, certain
 	likely  Interval // the same, if the SUT decides as fast as in healthy times
 	probes  []*admission
@@ -70,14 +75,17 @@ func (v *view) ending() Interval { return Interval{v.end, v.end} }
 // trace ends.
 func (v *view) openUntilClosed(open segment) (*visit, bool) {
 	for {
-		v.flagLeaks(open.from)
+		if !open.unsure {
+			v.flagLeaks(open.from)
+		}
 		vis := v.nextVisit(open.from)
 		if vis == nil {
 			open.to, open.last = v.ending(), true
 			v.segs = append(v.segs, open)
 			return nil, false
 		}
-		open.to, open.after = vis.half, vis
+		open.to, open.after, vis.unsure = vis.half, vis, open.unsure
+		vis.late = v.lateOutcome(vis, vis.endAt.Hi)
 		v.visits = append(v.visits, vis)
 		v.segs = append(v.segs, open, segment{state: StateHalfOpen, from: vis.half, to: vis.endAt, visit: vis, last: vis.end == ""})
 		switch vis.end {
@@ -95,19 +103,34 @@ func (v *view) openUntilClosed(open segment) (*visit, bool) {
 // between them, all sent after since.
 func (v *view) nextOpen(since time.Duration) (segment, bool) {
 	var run []*rejection
+	unsure := false
 	for _, r := range v.rej {
 		if r.lo <= since {
 			continue
 		}
 		if len(run) > 0 && v.admittedBetween(run[0].hi, r.lo) {
+			unsure = unsure || v.badBetween(since, run[0].hi)
 			run = run[:0]
 		}
 		run = append(run, r)
 		if len(run) == 3 {
-			return segment{state: StateOpen, from: v.opened(since, run)}, true
+			return segment{state: StateOpen, from: v.opened(since, run), unsure: unsure}, true
 		}
 	}
 	return segment{}, false
+}
+
+// badBetween reports whether an outcome in (x, y] can have opened the breaker.
+func (v *view) badBetween(x, y time.Duration) bool {
+	for _, a := range v.adm {
+		if a.lo > y {
+			break
+		}
+		if a.o > x && a.o <= y && v.mayBeBad(a) {
+			return true
+		}
+	}
+	return false
 }
 
 // opened is the certain interval of an opening with these first rejections: it
@@ -312,11 +335,11 @@ func (v *view) reopened(vis *visit, settled time.Duration) {
 	for _, a := range vis.probes {
 		lo = max(lo, a.lo)
 		likely = max(likely, a.settle)
-		if v.bad(a) {
+		if v.mayBeBad(a) {
 			firstBad = min(firstBad, a.o)
 		}
 	}
-	if firstBad < forever {
+	if firstBad < forever && !v.lateOutcome(vis, settled) {
 		lo = max(lo, firstBad)
 	}
 	hi := max(settled, lo)

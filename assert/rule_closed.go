@@ -38,6 +38,9 @@ func (r StaysClosed) opened(v *view, seg *segment, w Interval) Verdict {
 		out.Observed = fmt.Sprintf("opened at outcome %d", t.number(last, t.base(w)))
 		out.Evidence = ids(t.outcomes[max(0, last-9) : last+1])
 	}
+	if seg.unsure {
+		return unsureOpening("no opening")
+	}
 	if at, _ := v.openings(t.outcomes); v.breaker.Declared && v.known(t) && len(at) > 0 {
 		out.Result = Inconclusive
 		out.Reason = "in the order in which they came, these outcomes may open the declared breaker too"
@@ -216,6 +219,8 @@ func (r OpenDuration) one(s segment, want time.Duration) Verdict {
 	out := Verdict{Observed: likely.String(), Resolution: short(likely.width())}
 	out.Evidence = ids(s.after.probes[:1])
 	switch {
+	case s.unsure:
+		return unsureOpening("")
 	case certain.apart(want-tol, want+tol):
 		out.Result, out.Observed = Fail, certain.String()
 	case likely.inside(want-tol, want+tol):

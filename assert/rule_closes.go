@@ -80,6 +80,15 @@ func (r Closes) byCount(e *evidence, v *view, vis *visit) Verdict {
 	good := append([]*admission(nil), vis.probes...)
 	sortByOutcome(good)
 	n := r.AfterSuccesses
+	switch {
+	case vis.unsure:
+		return unsureOpening("")
+	case vis.late:
+		return Verdict{
+			Result: Inconclusive, Observed: "not counted", Reason: "an attempt from before the visit ended inside it, and breakers may count it",
+			Remedy: "let calls in flight end before the wait does",
+		}
+	}
 	for _, a := range vis.probes[:min(len(vis.probes), vis.free+n)] {
 		if v.bad(a) {
 			return Verdict{
@@ -117,7 +126,7 @@ func (r Closes) notClosed(e *evidence, v *view, w Interval) Verdict {
 		return e.noOpening(r.Breaker, expected, "the breaker never opened", "open it in a phase before this one")
 	}
 	for _, vis := range v.visits {
-		if end, _, ok := v.visitEnd(vis.probes); ok && end == StateClosed && vis.end == StateOpen && w.in(vis.endAt.Hi) {
+		if end, _, ok := v.visitEnd(vis.probes); ok && !vis.late && !vis.unsure && end == StateClosed && vis.end == StateOpen && w.in(vis.endAt.Hi) {
 			return Verdict{
 				Result: Fail, Expected: expected, Observed: "good probes, and open again", Evidence: ids(vis.probes),
 				Reason: "the declared breaker closes after these probes",

@@ -19,12 +19,24 @@ func (r Opens) judge(e *evidence, a Assertion) Verdict {
 		if seg == nil {
 			return r.notOpened(e, v, w, a)
 		}
+		if seg.unsure {
+			return unsureOpening(r.expected())
+		}
 		parts := []Verdict{r.byCount(v, seg, w)}
 		if r.Within > 0 || r.NotBefore > 0 {
 			parts = append(parts, r.byTime(seg, w))
 		}
 		return merge(r.expected(), parts)
 	})
+}
+
+// unsureOpening is the verdict about an opening that single rejections preceded.
+func unsureOpening(expected string) Verdict {
+	return Verdict{
+		Result: Inconclusive, Expected: expected, Observed: "opened, but single calls had been rejected before",
+		Reason: "it may have been open and half-open before without enough calls to show it",
+		Remedy: "raise the rate or the concurrency, or lengthen the wait",
+	}
 }
 
 // expected says what the rule asks.
