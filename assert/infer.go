@@ -37,6 +37,7 @@ type visit struct {
 	half    Interval // when the wait was over, certain
 	likely  Interval // the same, if the SUT decides as fast as in healthy times
 	probes  []*admission
+	wait    time.Duration // the shortest time for which it may have been open unseen
 	end     State         // StateOpen, StateClosed, or empty when the trace does not show it
 	endAt   Interval      // certain
 	tight   Interval      // likely
@@ -114,10 +115,33 @@ func (v *view) nextOpen(since time.Duration) (segment, bool) {
 		}
 		run = append(run, r)
 		if len(run) == 3 {
-			return segment{state: StateOpen, from: v.opened(since, run), unsure: unsure}, true
+			at := v.opened(since, run)
+			return segment{state: StateOpen, from: at, unsure: unsure || v.unseen(since, at)}, true
 		}
 	}
 	return segment{}, false
+}
+
+// unseen reports whether the declared breaker may have been open in a stretch
+// that shows no rejection: no call came for a whole wait after a bad outcome.
+func (v *view) unseen(since time.Duration, open Interval) bool {
+	if !v.breaker.Declared {
+		return false
+	}
+	var as []*admission
+	for _, a := range v.adm {
+		if a.lo > since && a.hi <= open.Hi {
+			as = append(as, a)
+		}
+	}
+	slices.SortStableFunc(as, func(a, b *admission) int { return cmp.Compare(a.hi, b.hi) })
+	wait := time.Duration(float64(v.breaker.Config.Wait) * (1 - earlyShare))
+	for i, a := range as {
+		if bad := lastBad(v, as[:i], a.hi); bad >= 0 && a.hi-bad >= wait {
+			return true
+		}
+	}
+	return false
 }
 
 // badBetween reports whether an outcome in (x, y] can have opened the breaker.
@@ -247,7 +271,7 @@ func (v *view) nextVisit(open Interval) *visit {
 		}
 	}
 	v.doubt(vis, open)
-	v.fill(vis, as)
+	v.fill(vis, as, open)
 	return vis
 }
 
@@ -272,15 +296,20 @@ func (v *view) doubt(vis *visit, open Interval) {
 // fill walks the admissions of a visit in the order of arrival until a
 // rejection lies wholly after all their outcomes (it reopened) or enough of
 // them came without a rejection inside (it closed): N that may be probes and
-// 2N+10 more.
-func (v *view) fill(vis *visit, as []*admission) {
+// 2N+10 more. At low traffic every call may find another wait just over; so an
+// admission that comes a wait after a bad outcome starts the count anew.
+func (v *view) fill(vis *visit, as []*admission, open Interval) {
 	n := v.permitted()
+	vis.wait = v.shortestWait(vis, open)
 	settled := time.Duration(0)
 	free := 0
 	for _, a := range as {
 		if len(vis.probes) > 0 && settled < a.lo && v.anyRejectedBetween(settled, a.lo) {
 			v.reopened(vis, settled)
 			return
+		}
+		if bad := lastBad(v, vis.probes, a.hi); bad >= 0 && a.hi-bad >= vis.wait {
+			free = len(vis.probes)
 		}
 		vis.probes = append(vis.probes, a)
 		settled = max(settled, a.settled)
@@ -297,6 +326,27 @@ func (v *view) fill(vis *visit, as []*admission) {
 		return
 	}
 	vis.endAt, vis.tight = v.ending(), v.ending()
+}
+
+// shortestWait is the shortest time for which the breaker may have been open
+// unseen: the declared one, else what the open interval before took at least.
+func (v *view) shortestWait(vis *visit, open Interval) time.Duration {
+	if v.breaker.Declared {
+		return time.Duration(float64(v.breaker.Config.Wait) * (1 - earlyShare))
+	}
+	return max(vis.half.Lo-open.Hi, 0)
+}
+
+// lastBad is the latest outcome before t that may have opened the breaker, or -1.
+// Only the last admissions matter: what is older was looked at before.
+func lastBad(v *view, as []*admission, t time.Duration) time.Duration {
+	bad := time.Duration(-1)
+	for _, a := range as[max(0, len(as)-2*v.permitted()-10):] {
+		if a.o < t && v.mayBeBad(a) {
+			bad = max(bad, a.o)
+		}
+	}
+	return bad
 }
 
 // closed ends a visit in CLOSED; no rejection lies wholly inside probes[free:],

@@ -40,17 +40,18 @@ func (r Closes) expected() string {
 }
 
 // clear is when the dependency was well again: the later of the window's start,
-// the mark that the fault is off, and the last faulted outcome before t.
-func (v *view) clear(e *evidence, w Interval, t time.Duration) time.Duration {
-	at := w.Lo
+// the mark that the fault is off, and the last faulted outcome before t. The SUT
+// knew of it by the upper end.
+func (v *view) clear(e *evidence, w Interval, t time.Duration) Interval {
+	at := Interval{w.Lo, w.Lo}
 	for _, m := range e.trace.Marks {
 		if m.Kind == trace.MarkFaultOff && m.Subject == v.breaker.Injector && m.At <= t {
-			at = max(at, m.At)
+			at = Interval{max(at.Lo, m.At), max(at.Hi, m.At)}
 		}
 	}
 	for _, a := range v.adm {
 		if a.faulted && a.o <= t {
-			at = max(at, a.o)
+			at = Interval{max(at.Lo, a.o), max(at.Hi, a.settled)}
 		}
 	}
 	return at
@@ -59,12 +60,12 @@ func (v *view) clear(e *evidence, w Interval, t time.Duration) time.Duration {
 // byTime judges how long it took.
 func (r Closes) byTime(e *evidence, v *view, vis *visit, w Interval) Verdict {
 	from := v.clear(e, w, vis.endAt.Lo)
-	took := Interval{vis.tight.Lo - from, vis.endAt.Hi - from}
+	took := Interval{vis.tight.Lo - from.Hi, vis.endAt.Hi - from.Lo}
 	out := Verdict{Result: Pass, Observed: "after " + took.String(), Resolution: short(took.width())}
 	switch {
 	case took.Hi <= r.Within:
 		out.Margin = short(r.Within - took.Hi)
-	case vis.endAt.Lo-from > r.Within:
+	case vis.endAt.Lo-from.Hi > r.Within:
 		out.Result = Fail
 	default:
 		out.Result, out.Reason, out.Remedy = Inconclusive, "the trace does not pin the close down far enough", "raise the rate of this phase"
@@ -119,6 +120,31 @@ func (r Closes) byCount(e *evidence, v *view, vis *visit) Verdict {
 	return out
 }
 
+// firstAdmitted is the admission sent at or after t, leaks left out, that arrived
+// first; one that lies at forever when there is none.
+func (v *view) firstAdmitted(t time.Duration) *admission {
+	first := &admission{lo: forever, hi: forever}
+	for _, x := range v.adm {
+		if x.lo >= t && !x.leaked && x.hi < first.hi {
+			first = x
+		}
+	}
+	return first
+}
+
+// longestWait is the longest time for which the declared breaker stays open.
+func (v *view) longestWait() time.Duration {
+	c := v.breaker.Config
+	switch {
+	case c.WaitMultiplier == 0:
+		return c.Wait
+	case c.WaitMax > 0:
+		return c.WaitMax
+	default:
+		return forever / 8 // It grows without a limit.
+	}
+}
+
 // notClosed judges a phase in which the breaker did not close.
 func (r Closes) notClosed(e *evidence, v *view, w Interval) Verdict {
 	expected := r.expected()
@@ -136,9 +162,9 @@ func (r Closes) notClosed(e *evidence, v *view, w Interval) Verdict {
 	end := min(w.Hi, v.end)
 	limit := r.Within
 	if limit == 0 && v.breaker.Declared {
-		limit = 2*v.breaker.Config.Wait + time.Second
+		limit = 2*v.longestWait() + time.Second
 	}
-	from := v.clear(e, w, w.Lo)
+	from := v.clear(e, w, w.Lo).Hi
 	if late := v.rejectedBetween(from+limit, end+1); limit > 0 && len(late) >= 3 {
 		return Verdict{
 			Result: Fail, Expected: expected, Observed: fmt.Sprintf("still rejecting %s after the dependency was well", short(late[len(late)-1].lo-from)),
@@ -174,21 +200,21 @@ func (r NeverStuck) expected() string {
 // judge implements [Rule].
 func (r NeverStuck) judge(e *evidence, a Assertion) Verdict {
 	return e.each(r.Breaker, a, func(v *view, w Interval) Verdict {
-		from := v.clear(e, w, w.Lo)
-		limit := from + time.Duration(float64(v.breaker.Config.Wait)*(1+r.Tolerance))
+		well := v.clear(e, w, w.Hi-1)
+		from := well.Lo
+		limit := well.Hi + time.Duration(float64(v.longestWait())*(1+r.Tolerance))
 		expected := fmt.Sprintf("a call is admitted within %s of the end of the fault", short(limit-from))
 		if len(v.segs) == 1 {
 			return e.noOpening(r.Breaker, expected, "the breaker never opened", "open it in a phase before this one")
 		}
-		for _, x := range v.adm {
-			if x.lo >= from && !x.leaked && x.hi <= limit {
-				return Verdict{
-					Result: Pass, Expected: expected, Observed: "after " + Interval{x.lo - from, x.hi - from}.String(),
-					Margin: short(limit - x.hi), Evidence: []string{x.id()},
-				}
+		first := v.firstAdmitted(from)
+		if first.hi <= limit {
+			return Verdict{
+				Result: Pass, Expected: expected, Observed: "after " + Interval{first.lo - from, first.hi - from}.String(),
+				Margin: short(limit - first.hi), Evidence: []string{first.id()},
 			}
 		}
-		if late := v.rejectedBetween(limit, forever); len(late) > 0 {
+		if late := v.rejectedBetween(limit, min(first.lo, w.Hi, v.end+1)); len(late) > 0 {
 			return Verdict{
 				Result: Fail, Expected: expected, Observed: fmt.Sprintf("none; still rejecting after %s", short(late[0].lo-from)),
 				Evidence: ids(late), Reason: "the breaker lets nobody through although its wait is over",

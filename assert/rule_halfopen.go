@@ -213,23 +213,14 @@ func (r ReopensOnFailedProbe) judge(e *evidence, a Assertion) Verdict {
 }
 
 // mayHaveReopened reports whether a visit that ended closed may be two, with an
-// open interval between them that too few calls show: there is a rejection that
-// may have come after the outcome that had to open it, and the time for a wait.
+// open interval between them that no call shows: after the outcome that had to
+// open it there was time for a wait before calls flowed.
 func (v *view) mayHaveReopened(vis *visit) bool {
-	free := vis.probes[vis.free]
 	_, by, ok := v.visitEnd(vis.probes)
 	if !ok {
 		by = vis.probes[0]
 	}
-	if v.breaker.Declared && free.hi-by.o < time.Duration(float64(v.breaker.Config.Wait)*(1-earlyShare)) {
-		return false
-	}
-	for _, r := range v.rej {
-		if r.hi > by.o && r.lo < free.hi {
-			return true
-		}
-	}
-	return false
+	return vis.probes[vis.free].hi-by.o >= vis.wait
 }
 
 // mustReopen reports whether the outcomes of a visit have to open the breaker:

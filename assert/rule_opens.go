@@ -220,8 +220,8 @@ func (r Opens) notOpened(e *evidence, v *view, w Interval, a Assertion) Verdict 
 	at, enough := v.mustOpen(w, r)
 	if !enough {
 		out.Result = Inconclusive
-		out.Reason = fmt.Sprintf("%d faulted outcomes are too few to expect an opening", faulted)
-		out.Remedy = "send more calls in phase " + a.Phase
+		out.Reason = fmt.Sprintf("%d faulted outcomes are too few, or came too far apart, to expect a rejected call", faulted)
+		out.Remedy = "send more calls in phase " + a.Phase + ", several within the breaker's wait"
 		return out
 	}
 	out.Result = Fail
@@ -270,7 +270,13 @@ func (v *view) mustOpen(w Interval, r Opens) (at int, enough bool) {
 		if want == 0 {
 			want = breakerref.Default().MinimumCalls
 		}
-		return 0, faulted >= want
+		failed := 0
+		for _, a := range outs {
+			if a.failed {
+				failed++
+			}
+		}
+		return 0, failed >= want
 	}
 	since := v.closedSince(w.Lo)
 	var all []*admission
@@ -289,7 +295,20 @@ func (v *view) mustOpen(w Interval, r Opens) (at int, enough bool) {
 			at++
 		}
 	}
-	return at, len(outs) > 0
+	return at, v.shownShut(all[opens[len(opens)-1]])
+}
+
+// shownShut reports whether a call came soon enough after an outcome that had to
+// open the breaker to show that it did not: at low traffic every call may find
+// another wait just over, and look the same.
+func (v *view) shownShut(due *admission) bool {
+	over := due.o + time.Duration(float64(v.breaker.Config.Wait)*(1-earlyShare))
+	for _, x := range v.adm {
+		if x.lo > due.settled && x.hi < over {
+			return true
+		}
+	}
+	return false
 }
 
 // closedSince is when the closed stretch that holds t began; -1 for the start.
