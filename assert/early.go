@@ -50,6 +50,25 @@ func (v *view) shortWait(open Interval, as []*admission) bool {
 	if group == len(as) {
 		return true // rejected for the rest of the trace: a change of state
 	}
+	if v.earlyCount(open, as) > fewEarly {
+		return false
+	}
 	wait := as[0].hi - open.Lo
 	return as[group].hi-settled >= wait/2
+}
+
+// fewEarly is how many admissions within one declared wait may still be the ends
+// of shorter waits; more of them are leaks.
+const fewEarly = 3
+
+// earlyCount counts the admissions before the declared wait is over.
+func (v *view) earlyCount(open Interval, as []*admission) int {
+	n := 0
+	for _, a := range as {
+		if a.hi >= v.expectedHalf(open) {
+			break
+		}
+		n++
+	}
+	return n
 }

@@ -18,13 +18,15 @@ type evidence struct {
 	checks   []Check
 	blockers map[string]string // breaker to the failed breaker.opens assertion
 	miscount map[string]string // breaker to the failed half_open_probes assertion
+	leaks    map[string]string // breaker to the failed leak assertion
+	counted  map[string]string // breaker to the half_open_probes assertion that passed with an exact count
 }
 
 // Evaluate judges a trace. It is pure: equal arguments give equal reports.
 func Evaluate(spec Spec, t *trace.Trace) Report {
 	e := &evidence{
 		spec: spec, trace: t,
-		views: map[string][]*view{}, blockers: map[string]string{}, miscount: map[string]string{},
+		views: map[string][]*view{}, blockers: map[string]string{}, miscount: map[string]string{}, leaks: map[string]string{}, counted: map[string]string{},
 	}
 	for _, b := range spec.Breakers {
 		e.views[b.Name] = e.viewsOf(b)
@@ -62,7 +64,7 @@ func order(r Rule) int {
 	switch r.(type) {
 	case Opens:
 		return 0
-	case HalfOpenProbes:
+	case HalfOpenProbes, Leak:
 		return 1
 	default:
 		return 2
@@ -91,8 +93,12 @@ func (e *evidence) verdicts() []Verdict {
 	return out
 }
 
-// remember notes failures that make other rules pointless.
+// remember notes what other rules lean on: failures that make them pointless,
+// and an exact count of probes.
 func (e *evidence) remember(a Assertion, v Verdict) {
+	if r, ok := a.Rule.(HalfOpenProbes); ok && v.Result == Pass && r.Exactly > 0 {
+		setDefault(e.counted, r.Breaker, a.ID)
+	}
 	if v.Result != Fail {
 		return
 	}
@@ -101,6 +107,8 @@ func (e *evidence) remember(a Assertion, v Verdict) {
 		setDefault(e.blockers, r.Breaker, a.ID)
 	case HalfOpenProbes:
 		setDefault(e.miscount, r.Breaker, a.ID)
+	case Leak:
+		setDefault(e.leaks, r.Breaker, a.ID)
 	}
 }
 

@@ -378,6 +378,7 @@ func (v *view) reopened(vis *visit, settled time.Duration) {
 	if end, _, ok := v.visitEnd(vis.probes); ok && end == StateClosed && len(vis.probes) > n &&
 		!v.anyRejectedBetween(vis.probes[n].lo, vis.probes[len(vis.probes)-1].hi) {
 		v.closed(vis, 0)
+		vis.sure = false // Nothing but the declaration says so.
 		return
 	}
 	lo, likely := time.Duration(0), time.Duration(0)

@@ -127,7 +127,8 @@ func (r FallbackShare) judge(e *evidence, a Assertion) Verdict {
 		n, fallbacks := 0, 0
 		var missing, present []*trace.Joined
 		for _, c := range v.calls {
-			if !w.in(c.Call.Send) || c.Call.Err == trace.ErrCanceled || !v.inSets(c, r.Of) {
+			// A call that outlives its phase may meet the faults of the next one.
+			if !w.in(c.Call.Send) || !w.in(c.Call.End) || c.Call.Err == trace.ErrCanceled || !v.inSets(c, r.Of) {
 				continue
 			}
 			n++

@@ -33,6 +33,12 @@ func (r StaysClosed) judge(e *evidence, a Assertion) Verdict {
 func (r StaysClosed) opened(v *view, seg *segment, w Interval) Verdict {
 	t := seg.trip
 	out := Verdict{Result: Fail, Expected: "no opening", Observed: "opened"}
+	if seg.from.Lo < w.Lo || seg.from.Hi >= w.Hi {
+		out.Result, out.Observed = Inconclusive, "opened about when the phase began or ended"
+		out.Reason = "the trace does not tell in which phase it opened"
+		out.Remedy = "put an unmeasured pause (load: {rate: 0/s}) between the phases"
+		return out
+	}
 	if len(t.candidates) > 0 {
 		last := t.candidates[len(t.candidates)-1]
 		out.Observed = fmt.Sprintf("opened at outcome %d", t.number(last, t.base(w)))
@@ -69,6 +75,12 @@ func (r StaysClosed) stayed(e *evidence, v *view, w Interval, a Assertion) Verdi
 		return out
 	}
 	out.Margin = fmt.Sprintf("%d outcomes more than needed", len(outs)-need)
+	if due := v.dueOpening(w); due != nil && !v.shownShut(due) {
+		out.Result, out.Margin = Inconclusive, ""
+		out.Reason = "these outcomes open the declared breaker, and calls came too far apart to show whether it did"
+		out.Remedy = "send several calls within the breaker's wait"
+		return out
+	}
 	if wrong := e.shareOff(a.Phase, v.breaker.Injector); wrong != "" {
 		out.Result, out.Reason, out.Remedy = Inconclusive, wrong, "make the fault's match fit what the SUT sends"
 	}
@@ -170,6 +182,9 @@ func (v *view) countRejected(s segment, w Interval) int {
 // judge implements [Rule].
 func (r OpenDuration) judge(e *evidence, a Assertion) Verdict {
 	return e.each(r.Breaker, a, func(v *view, w Interval) Verdict {
+		if id := e.leaks[r.Breaker]; id != "" {
+			return Verdict{Result: Skipped, BlockedBy: id, Expected: r.expected(), Reason: "leaks hide where the wait ends"}
+		}
 		parts := r.intervals(v, w)
 		switch need := max(1, len(r.Sequence)); {
 		case len(parts) < need:

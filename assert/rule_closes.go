@@ -165,6 +165,11 @@ func (r Closes) notClosed(e *evidence, v *view, w Interval) Verdict {
 		limit = 2*v.longestWait() + time.Second
 	}
 	from := v.clear(e, w, w.Lo).Hi
+	for _, s := range v.segs {
+		if s.state == StateOpen && w.in(s.from.Hi) {
+			from = max(from, s.from.Hi) // Outcomes from before opened it once more.
+		}
+	}
 	if late := v.rejectedBetween(from+limit, end+1); limit > 0 && len(late) >= 3 {
 		return Verdict{
 			Result: Fail, Expected: expected, Observed: fmt.Sprintf("still rejecting %s after the dependency was well", short(late[len(late)-1].lo-from)),

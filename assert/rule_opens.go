@@ -92,6 +92,17 @@ func (t *trip) number(i int, base time.Duration) int {
 	return n
 }
 
+// straggler names the phase of a counted outcome whose call was sent before
+// counting began.
+func (t *trip) straggler(base time.Duration) string {
+	for _, a := range t.outcomes {
+		if a.o >= base && a.call.Call.Send < base {
+			return a.call.Call.Phase
+		}
+	}
+	return ""
+}
+
 // byCount judges at which outcome the breaker opened.
 func (r Opens) byCount(v *view, seg *segment, w Interval) Verdict {
 	t := seg.trip
@@ -135,6 +146,10 @@ func (r Opens) decideCount(out *Verdict, v *view, t *trip, base time.Duration, y
 		out.Result, out.Margin = Inconclusive, ""
 		out.Reason = "outcomes overlap, so the trace cannot tell which of them opened it"
 		out.Remedy = "use load: {calls: ..., concurrency: 1} in this phase"
+		if from := t.straggler(base); from != "" {
+			out.Reason = "calls of phase " + from + " were still under way when this phase began, and their outcomes count too"
+			out.Remedy = "put an unmeasured pause (load: {rate: 0/s}) between the two phases"
+		}
 	default:
 		out.Result, out.Margin = Fail, ""
 		if v.breaker.Declared && r.asDeclared(out, v, t, base) {
@@ -157,11 +172,11 @@ func (r Opens) asDeclared(out *Verdict, v *view, t *trip, base time.Duration) bo
 	allowed := v.allowed(t)
 	if len(allowed) == 0 {
 		if at, _ := v.openings(t.outcomes); v.known(t) && len(at) > 0 {
-			var want []int
-			for _, i := range at {
-				want = append(want, t.number(i, base))
+			out.Reason = "the declared breaker, fed with the same outcomes, opens at outcome " +
+				numbers([]int{t.number(at[0], base), t.number(at[len(at)-1], base)})
+			if t.number(at[len(at)-1], base) == 0 {
+				out.Reason = "the declared breaker, fed with the same outcomes, opens before this phase"
 			}
-			out.Reason = "the declared breaker, fed with the same outcomes, opens at outcome " + numbers(want)
 		}
 		return false
 	}
@@ -225,9 +240,12 @@ func (r Opens) notOpened(e *evidence, v *view, w Interval, a Assertion) Verdict 
 		return out
 	}
 	out.Result = Fail
-	if at > 0 {
-		out.Reason = fmt.Sprintf("the declared breaker opens at outcome %d of these", at)
-	} else {
+	switch {
+	case at > 0:
+		out.Reason = fmt.Sprintf("the declared breaker is open by outcome %d of these", at)
+	case v.breaker.Declared:
+		out.Reason = "the declared breaker is open before this phase"
+	default:
 		out.Reason = fmt.Sprintf("%d outcomes failed at the dependency and calls went on arriving there", faulted)
 	}
 	return out
@@ -264,7 +282,7 @@ func (v *view) outcomesIn(w Interval) (outs []*admission, faulted int) {
 // closed; else by the asked number of outcomes. at is the number of the outcome
 // in the window at which the declared breaker opens.
 func (v *view) mustOpen(w Interval, r Opens) (at int, enough bool) {
-	outs, faulted := v.outcomesIn(w)
+	outs, _ := v.outcomesIn(w)
 	if !v.breaker.Declared {
 		want := max(r.AtCall, r.WithinCalls)
 		if want == 0 {
@@ -278,6 +296,25 @@ func (v *view) mustOpen(w Interval, r Opens) (at int, enough bool) {
 		}
 		return 0, failed >= want
 	}
+	due := v.dueOpening(w)
+	if due == nil {
+		return 0, false
+	}
+	for _, x := range outs {
+		if x.o <= due.o {
+			at++
+		}
+	}
+	return at, v.shownShut(due)
+}
+
+// dueOpening is the outcome by which the declared breaker, fed with what was
+// observed since it was closed last, is open at the latest; nil when it may stay
+// closed to the end of the window, or its window is not known.
+func (v *view) dueOpening(w Interval) *admission {
+	if !v.breaker.Declared {
+		return nil
+	}
 	since := v.closedSince(w.Lo)
 	var all []*admission
 	for _, a := range v.adm {
@@ -287,15 +324,11 @@ func (v *view) mustOpen(w Interval, r Opens) (at int, enough bool) {
 	}
 	sortByOutcome(all)
 	opens, never := v.openings(all)
+	_, faulted := v.outcomesIn(w)
 	if never || len(opens) == 0 || since < 0 && !v.fresh && faulted < 2*v.breaker.Config.Window {
-		return 0, false
+		return nil
 	}
-	for _, x := range all[:opens[0]+1] {
-		if x.o >= w.Lo {
-			at++
-		}
-	}
-	return at, v.shownShut(all[opens[len(opens)-1]])
+	return all[opens[len(opens)-1]]
 }
 
 // shownShut reports whether a call came soon enough after an outcome that had to

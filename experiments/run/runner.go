@@ -39,8 +39,9 @@ type runner struct {
 	watchers  []func()
 }
 
-// probePhase is where the calls belong that are made before the first phase.
-const probePhase = "probe"
+// probePhase is where the calls belong that are made before the first phase; no
+// phase of an experiment can have its name.
+const probePhase = "(probe)"
 
 func newRunner(plan *experiments.Plan, opt Options) *runner {
 	epoch := time.Now()

@@ -61,7 +61,7 @@ func (c Correlator) TraceID(phase int, seq uint64) string {
 func (c Correlator) Carry(set func(key, value string), phase int, seq uint64) {
 	id := c.TraceID(phase, seq)
 	for _, by := range c.carriers() {
-		if h, ok := strings.CutPrefix(by, HeaderPrefix); ok && !strings.EqualFold(h, RequestID) {
+		if h, ok := strings.CutPrefix(by, HeaderPrefix); ok {
 			set(h, id)
 		}
 	}

@@ -18,5 +18,6 @@
 //     twice.
 //   - A call is a short circuit only when it was answered completely and none of
 //     the attempts that arrived can be its own.
-//   - [Read] takes exactly what [Write] writes and refuses the rest by line.
+//   - [Read] gives back what [Write] was given, and refuses by its line what it does
+//     not know.
 package trace

@@ -88,8 +88,6 @@ func (t *Trace) ambiguous() map[string]bool {
 // kind classifies one call by its attempts and its answer.
 func kind(c Call, as, noID []Attempt) Kind {
 	switch {
-	case len(as) > 0 && c.Answered():
-		return Admitted
 	case len(as) > 0 && (c.Err == ErrTimeout || c.Err == ErrCanceled):
 		return Timeout
 	case len(as) > 0:

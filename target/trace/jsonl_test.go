@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"testing/iotest"
@@ -123,6 +124,53 @@ func TestOrderOfRecordsLeavesNoMark(t *testing.T) {
 			t.Errorf("(-one order +another):\n%s", diff)
 		}
 	})
+}
+
+// Where many records share an instant, the side and then the id decide; lines in
+// another order, as of a file sorted by other means, are read as the same trace.
+func TestOrderWithinAnInstant(t *testing.T) {
+	const n, instants = 99, 3
+	tr := &trace.Trace{Header: outage().Header}
+	for i := n; i > 0; i-- {
+		at, name := time.Duration(i%instants), fmt.Sprintf("a/%02d", i)
+		tr.Attempts = append(tr.Attempts, trace.Attempt{Seq: i, Injector: "payments", Arr: at})
+		tr.Calls = append(tr.Calls, trace.Call{ID: name, Send: at})
+		tr.Marks = append(tr.Marks, trace.Mark{At: at, Kind: trace.MarkNote, Text: name})
+		tr.Phases = append(tr.Phases, trace.Phase{Name: name, From: at})
+	}
+	want := []string{"header"}
+	for at := range instants {
+		for _, side := range []string{`{"phase":{"name":"a/%02d"`, `{"mark":{"t":[at],"kind":"note","text":"a/%02d"`, `{"call":{"id":"a/%02d"`, `{"attempt":{"seq":%d,`} {
+			for i := 1; i <= n; i++ {
+				if i%instants == at {
+					want = append(want, fmt.Sprintf(strings.ReplaceAll(side, "[at]", strconv.Itoa(at)), i))
+				}
+			}
+		}
+	}
+	file := written(t, tr)
+	lines := strings.SplitAfter(strings.TrimSuffix(string(file), "\n"), "\n")
+	if len(lines) != len(want) {
+		t.Fatalf("%d lines, want %d", len(lines), len(want))
+	}
+	for i, line := range lines[1:] {
+		if !strings.HasPrefix(line, want[i+1]) {
+			t.Fatalf("line %d is %swant %s", i+2, line, want[i+1])
+		}
+	}
+	lines[len(lines)-1] += "\n"
+	slices.Reverse(lines[1:])
+	got, err := trace.Read(strings.NewReader(strings.Join(lines, "")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	ordered, err := trace.Read(bytes.NewReader(file))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(ordered, got); diff != "" {
+		t.Errorf("in reverse (-want +got):\n%s", diff)
+	}
 }
 
 // Writing leaves the trace as it was, and says its own format and version.
