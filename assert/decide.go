@@ -238,13 +238,7 @@ func (v *view) slowCounts() bool {
 
 // admittedBetween reports whether an admission lies wholly between x and y.
 func (v *view) admittedBetween(x, y time.Duration) bool {
-	i, _ := slices.BinarySearchFunc(v.adm, x, func(a *admission, t time.Duration) int {
-		if a.lo <= t {
-			return -1
-		}
-		return 1
-	})
-	return v.minHi[i] < y
+	return v.firstSentAfter(x) < y
 }
 
 // rejectedBetween returns the rejections that lie wholly between x and y.

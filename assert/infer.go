@@ -52,7 +52,7 @@ func (v *view) infer() {
 	from, since := Interval{}, time.Duration(-1)
 	first, unsure := true, false
 	for {
-		open, ok := v.nextOpen(max(since, from.Hi-1))
+		open, ok := v.nextOpen(since, from)
 		if !ok {
 			v.segs = append(v.segs, segment{state: StateClosed, from: from, to: v.ending(), last: true})
 			return
@@ -101,12 +101,12 @@ func (v *view) openUntilClosed(open segment) (*visit, bool) {
 }
 
 // nextOpen finds the next run of three rejections with no admission wholly
-// between them, all sent after since.
-func (v *view) nextOpen(since time.Duration) (segment, bool) {
+// between them, all sent after the close before (or the start) was certain.
+func (v *view) nextOpen(since time.Duration, closed Interval) (segment, bool) {
 	var run []*rejection
 	unsure := false
 	for _, r := range v.rej {
-		if r.lo <= since {
+		if r.lo < closed.Hi {
 			continue
 		}
 		if len(run) > 0 && v.admittedBetween(run[0].hi, r.lo) {
@@ -115,7 +115,7 @@ func (v *view) nextOpen(since time.Duration) (segment, bool) {
 		}
 		run = append(run, r)
 		if len(run) == 3 {
-			at := v.opened(since, run)
+			at := v.opened(closed.Lo, run)
 			return segment{state: StateOpen, from: at, unsure: unsure || v.unseen(since, at)}, true
 		}
 	}
@@ -123,25 +123,35 @@ func (v *view) nextOpen(since time.Duration) (segment, bool) {
 }
 
 // unseen reports whether the declared breaker may have been open in a stretch
-// that shows no rejection: no call came for a whole wait after a bad outcome.
+// that shows no rejection.
 func (v *view) unseen(since time.Duration, open Interval) bool {
 	if !v.breaker.Declared {
 		return false
 	}
-	var as []*admission
-	for _, a := range v.adm {
-		if a.lo > since && a.hi <= open.Hi {
-			as = append(as, a)
-		}
-	}
-	slices.SortStableFunc(as, func(a, b *admission) int { return cmp.Compare(a.hi, b.hi) })
 	wait := time.Duration(float64(v.breaker.Config.Wait) * (1 - earlyShare))
-	for i, a := range as {
-		if bad := lastBad(v, as[:i], a.hi); bad >= 0 && a.hi-bad >= wait {
+	for _, a := range v.adm {
+		if a.o > since && a.o < open.Lo && v.mayBeBad(a) && v.hidden(a, wait) {
 			return true
 		}
 	}
 	return false
+}
+
+// hidden reports whether an outcome may have opened the breaker without any call
+// to show it: none that was sent afterwards was let through before a wait was over.
+func (v *view) hidden(bad *admission, wait time.Duration) bool {
+	return v.firstSentAfter(bad.o)-bad.o >= wait
+}
+
+// firstSentAfter is the first arrival of an admission that was sent after t.
+func (v *view) firstSentAfter(t time.Duration) time.Duration {
+	i, _ := slices.BinarySearchFunc(v.adm, t, func(a *admission, t time.Duration) int {
+		if a.lo <= t {
+			return -1
+		}
+		return 1
+	})
+	return v.minHi[i]
 }
 
 // badBetween reports whether an outcome in (x, y] can have opened the breaker.
@@ -308,7 +318,7 @@ func (v *view) fill(vis *visit, as []*admission, open Interval) {
 			v.reopened(vis, settled)
 			return
 		}
-		if bad := lastBad(v, vis.probes, a.hi); bad >= 0 && a.hi-bad >= vis.wait {
+		if v.anew(vis, a) {
 			free = len(vis.probes)
 		}
 		vis.probes = append(vis.probes, a)
@@ -337,16 +347,16 @@ func (v *view) shortestWait(vis *visit, open Interval) time.Duration {
 	return max(vis.half.Lo-open.Hi, 0)
 }
 
-// lastBad is the latest outcome before t that may have opened the breaker, or -1.
-// Only the last admissions matter: what is older was looked at before.
-func lastBad(v *view, as []*admission, t time.Duration) time.Duration {
-	bad := time.Duration(-1)
-	for _, a := range as[max(0, len(as)-2*v.permitted()-10):] {
-		if a.o < t && v.mayBeBad(a) {
-			bad = max(bad, a.o)
+// anew reports whether an admission may be the first probe of another visit: the
+// first that came after a bad outcome of this one, and a wait later. Only the last
+// admissions matter: what is older was looked at before.
+func (v *view) anew(vis *visit, a *admission) bool {
+	for _, b := range vis.probes[max(0, len(vis.probes)-2*v.permitted()-10):] {
+		if b.o < a.lo && v.mayBeBad(b) && a.hi-b.o >= vis.wait && v.firstSentAfter(b.o) == a.hi {
+			return true
 		}
 	}
-	return bad
+	return false
 }
 
 // closed ends a visit in CLOSED; no rejection lies wholly inside probes[free:],

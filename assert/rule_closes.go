@@ -120,6 +120,18 @@ func (r Closes) byCount(e *evidence, v *view, vis *visit) Verdict {
 	return out
 }
 
+// settledAfter is when the last outcome of a call that was under way at t was
+// known: a probe that failed for what was wrong before begins another wait.
+func (v *view) settledAfter(t time.Duration) time.Duration {
+	at := t
+	for _, a := range v.adm {
+		if a.lo <= t && a.settled < forever {
+			at = max(at, a.settled)
+		}
+	}
+	return at
+}
+
 // firstAdmitted is the admission sent at or after t, leaks left out, that arrived
 // first; one that lies at forever when there is none.
 func (v *view) firstAdmitted(t time.Duration) *admission {
@@ -207,7 +219,7 @@ func (r NeverStuck) judge(e *evidence, a Assertion) Verdict {
 	return e.each(r.Breaker, a, func(v *view, w Interval) Verdict {
 		well := v.clear(e, w, w.Hi-1)
 		from := well.Lo
-		limit := well.Hi + time.Duration(float64(v.longestWait())*(1+r.Tolerance))
+		limit := v.settledAfter(well.Hi) + time.Duration(float64(v.longestWait())*(1+r.Tolerance))
 		expected := fmt.Sprintf("a call is admitted within %s of the end of the fault", short(limit-from))
 		if len(v.segs) == 1 {
 			return e.noOpening(r.Breaker, expected, "the breaker never opened", "open it in a phase before this one")

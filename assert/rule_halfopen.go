@@ -219,34 +219,35 @@ func (r ReopensOnFailedProbe) conclude(e *evidence, n, cut int, show []*admissio
 // reopening says of a visit that had to open again whether it did. counted means
 // that the number of probes is known to be the declared one.
 func (v *view) reopening(vis *visit, counted bool) Result {
+	some, sure := v.wentOn(vis)
 	switch {
 	case vis.late || vis.end == "":
 		return Inconclusive
-	case vis.end == StateOpen && !v.wentOn(vis):
+	case vis.end == StateOpen && !some:
 		return Pass
 	case vis.unsure:
 		return Inconclusive
-	case vis.end == StateOpen && counted, vis.end == StateClosed && !v.mayHaveReopened(vis):
+	case vis.end == StateOpen && sure && counted, vis.end == StateClosed && !v.mayHaveReopened(vis):
 		return Fail
 	default:
 		return Inconclusive
 	}
 }
 
-// wentOn reports whether calls were let through after the outcome that had to
-// open the breaker: it takes more probes than declared, or it closed and tripped
-// anew. Both look alike.
-func (v *view) wentOn(vis *visit) bool {
+// wentOn says whether calls were let through after the outcome that had to open
+// the breaker: some takes more probes than declared, or closed and tripped anew;
+// both look alike. sure means that they came before a wait was over.
+func (v *view) wentOn(vis *visit) (some, sure bool) {
 	_, by, ok := v.visitEnd(vis.probes)
 	if !ok {
-		return false
+		return false, false
 	}
 	for _, a := range vis.probes {
 		if a.lo > by.settled {
-			return true
+			some, sure = true, sure || a.hi < by.o+vis.wait
 		}
 	}
-	return len(vis.probes) > 2*v.permitted()
+	return some || len(vis.probes) > 2*v.permitted(), sure
 }
 
 // mayHaveReopened reports whether a visit that ended closed may be two, with an
