@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"slices"
 	"time"
+
+	"github.com/faultline-go/faultline/breakerref"
 )
 
 // segment is a stretch of one inferred state.
@@ -85,7 +87,7 @@ func (v *view) openUntilClosed(open segment) (*visit, bool) {
 			v.segs = append(v.segs, open)
 			return nil, false
 		}
-		open.to, open.after, vis.unsure = vis.half, vis, open.unsure
+		open.to, open.after, vis.unsure = vis.half, vis, vis.unsure || open.unsure
 		vis.late = v.lateOutcome(vis, vis.endAt.Hi)
 		v.visits = append(v.visits, vis)
 		v.segs = append(v.segs, open, segment{state: StateHalfOpen, from: vis.half, to: vis.endAt, visit: vis, last: vis.end == ""})
@@ -123,24 +125,45 @@ func (v *view) nextOpen(since time.Duration, closed Interval) (segment, bool) {
 }
 
 // unseen reports whether the declared breaker may have been open in a stretch
-// that shows no rejection.
+// that shows no rejection. Any outcome may open it, a good one too, while a bad
+// one is in its window.
 func (v *view) unseen(since time.Duration, open Interval) bool {
 	if !v.breaker.Declared {
 		return false
 	}
-	wait := time.Duration(float64(v.breaker.Config.Wait) * (1 - earlyShare))
+	var outs []*admission
 	for _, a := range v.adm {
-		if a.o > since && a.o < open.Lo && v.mayBeBad(a) && v.hidden(a, wait) {
+		if a.o > since && a.o < open.Lo {
+			outs = append(outs, a)
+		}
+	}
+	sortByOutcome(outs)
+	wait := time.Duration(float64(v.breaker.Config.Wait) * (1 - earlyShare))
+	bad := -1
+	for i, a := range outs {
+		if v.mayBeBad(a) {
+			bad = i
+		}
+		if bad >= 0 && v.inWindow(outs, bad, i) && v.hidden(a, wait) {
 			return true
 		}
 	}
 	return false
 }
 
+// inWindow reports whether outcome i is still in the declared window at outcome j.
+func (v *view) inWindow(outs []*admission, i, j int) bool {
+	c := v.breaker.Config
+	if c.WindowType == breakerref.TimeBased {
+		return outs[j].o-outs[i].o <= time.Duration(c.Window)*time.Second
+	}
+	return j-i < c.Window
+}
+
 // hidden reports whether an outcome may have opened the breaker without any call
 // to show it: none that was sent afterwards was let through before a wait was over.
-func (v *view) hidden(bad *admission, wait time.Duration) bool {
-	return v.firstSentAfter(bad.o)-bad.o >= wait
+func (v *view) hidden(by *admission, wait time.Duration) bool {
+	return v.firstSentAfter(by.o)-by.o >= wait
 }
 
 // firstSentAfter is the first arrival of an admission that was sent after t.
@@ -348,11 +371,18 @@ func (v *view) shortestWait(vis *visit, open Interval) time.Duration {
 }
 
 // anew reports whether an admission may be the first probe of another visit: the
-// first that came after a bad outcome of this one, and a wait later. Only the last
-// admissions matter: what is older was looked at before.
+// first that came after an outcome that may have reopened this one, and a wait
+// later. Only the last admissions matter: what is older was looked at before.
 func (v *view) anew(vis *visit, a *admission) bool {
-	for _, b := range vis.probes[max(0, len(vis.probes)-2*v.permitted()-10):] {
-		if b.o < a.lo && v.mayBeBad(b) && a.hi-b.o >= vis.wait && v.firstSentAfter(b.o) == a.hi {
+	tail := vis.probes[max(0, len(vis.probes)-2*v.permitted()-10):]
+	firstBad := forever
+	for _, b := range tail {
+		if v.mayBeBad(b) {
+			firstBad = min(firstBad, b.o)
+		}
+	}
+	for _, b := range tail {
+		if b.o >= firstBad && b.o < a.lo && a.hi-b.o >= vis.wait && v.firstSentAfter(b.o) == a.hi {
 			return true
 		}
 	}
@@ -388,7 +418,7 @@ func (v *view) reopened(vis *visit, settled time.Duration) {
 	if end, _, ok := v.visitEnd(vis.probes); ok && end == StateClosed && len(vis.probes) > n &&
 		!v.anyRejectedBetween(vis.probes[n].lo, vis.probes[len(vis.probes)-1].hi) {
 		v.closed(vis, 0)
-		vis.sure = false // Nothing but the declaration says so.
+		vis.sure, vis.unsure = false, true // Nothing but the declaration says so.
 		return
 	}
 	lo, likely := time.Duration(0), time.Duration(0)

@@ -171,7 +171,14 @@ func (r Opens) decideCount(out *Verdict, v *view, t *trip, base time.Duration, y
 func (r Opens) asDeclared(out *Verdict, v *view, t *trip, base time.Duration) bool {
 	allowed := v.allowed(t)
 	if len(allowed) == 0 {
-		if at, _ := v.openings(t.outcomes); v.known(t) && len(at) > 0 {
+		at, _ := v.openings(t.outcomes)
+		if len(at) > 1 {
+			out.Result = Inconclusive
+			out.Reason = "outcomes overlap, and in another order the declared breaker opens elsewhere"
+			out.Remedy = "use load: {calls: ..., concurrency: 1} in this phase"
+			return true
+		}
+		if v.known(t) && len(at) > 0 {
 			out.Reason = "the declared breaker, fed with the same outcomes, opens at outcome " +
 				numbers([]int{t.number(at[0], base), t.number(at[len(at)-1], base)})
 			if t.number(at[len(at)-1], base) == 0 {
@@ -315,7 +322,10 @@ func (v *view) dueOpening(w Interval) *admission {
 	if !v.breaker.Declared {
 		return nil
 	}
-	since := v.closedSince(w.Lo)
+	since, sure := v.closedSince(w.Lo)
+	if !sure {
+		return nil
+	}
 	var all []*admission
 	for _, a := range v.adm {
 		if a.o != forever && a.o > since && a.o < w.Hi {
@@ -344,15 +354,16 @@ func (v *view) shownShut(due *admission) bool {
 	return false
 }
 
-// closedSince is when the closed stretch that holds t began; -1 for the start.
-func (v *view) closedSince(t time.Duration) time.Duration {
-	since := time.Duration(-1)
+// closedSince is when the closed stretch that holds t began, -1 for the start, and
+// whether that is pinned down.
+func (v *view) closedSince(t time.Duration) (since time.Duration, sure bool) {
+	since, sure = -1, true
 	for _, vis := range v.visits {
 		if vis.end == StateClosed && vis.endAt.Lo <= t {
-			since = vis.decided
+			since, sure = vis.decided, vis.sure
 		}
 	}
-	return since
+	return since, sure
 }
 
 // laterTrip says where the breaker opened after a window, if it did.
