@@ -164,7 +164,7 @@ func (r Closes) notClosed(e *evidence, v *view, w Interval) Verdict {
 		return e.noOpening(r.Breaker, expected, "the breaker never opened", "open it in a phase before this one")
 	}
 	for _, vis := range v.visits {
-		if end, _, ok := v.visitEnd(vis.probes); ok && !vis.late && !vis.unsure && end == StateClosed && vis.end == StateOpen && w.in(vis.endAt.Hi) {
+		if end, _, ok := v.visitEnd(vis.probes); ok && !vis.late && !vis.unsure && !v.badBetween(vis.half.Lo, vis.endAt.Hi) && end == StateClosed && vis.end == StateOpen && w.in(vis.endAt.Hi) {
 			return Verdict{
 				Result: Fail, Expected: expected, Observed: "good probes, and open again", Evidence: ids(vis.probes),
 				Reason: "the declared breaker closes after these probes",

@@ -92,6 +92,14 @@ func (t *trip) number(i int, base time.Duration) int {
 	return n
 }
 
+// blame says that stragglers are why a count cannot be told, if there are any.
+func (t *trip) blame(out *Verdict, base time.Duration) {
+	if from := t.straggler(base); from != "" {
+		out.Reason = "calls of phase " + from + " were still under way when counting began, and their outcomes count too"
+		out.Remedy = "put an unmeasured pause (load: {rate: 0/s}) between the two phases"
+	}
+}
+
 // straggler names the phase of a counted outcome whose call was sent before
 // counting began.
 func (t *trip) straggler(base time.Duration) string {
@@ -146,10 +154,10 @@ func (r Opens) decideCount(out *Verdict, v *view, t *trip, base time.Duration, y
 		out.Result, out.Margin = Inconclusive, ""
 		out.Reason = "outcomes overlap, so the trace cannot tell which of them opened it"
 		out.Remedy = "use load: {calls: ..., concurrency: 1} in this phase"
-		if from := t.straggler(base); from != "" {
-			out.Reason = "calls of phase " + from + " were still under way when this phase began, and their outcomes count too"
-			out.Remedy = "put an unmeasured pause (load: {rate: 0/s}) between the two phases"
-		}
+		t.blame(out, base)
+	case t.straggler(base) != "":
+		out.Result, out.Margin = Inconclusive, ""
+		t.blame(out, base)
 	default:
 		out.Result, out.Margin = Fail, ""
 		if v.breaker.Declared && r.asDeclared(out, v, t, base) {
