@@ -32,7 +32,8 @@ func Evaluate(spec Spec, t *trace.Trace) Report {
 		e.views[b.Name] = e.viewsOf(b)
 	}
 	e.checks = e.integrity()
-	return Report{Verdicts: e.verdicts(), Integrity: e.checks, Breakers: e.timelines()}
+	verdicts := e.verdicts() // Notes in the checks what they affect.
+	return Report{Verdicts: verdicts, Integrity: e.checks, Breakers: e.timelines()}
 }
 
 // viewsOf joins the trace for one breaker and infers its states, per instance

@@ -218,7 +218,7 @@ func harmOfLoad(r Rule, c Check) harm {
 
 // void weakens a verdict by what was breached in the run.
 func (e *evidence) void(a Assertion, v Verdict) Verdict {
-	for _, c := range e.checks {
+	for i, c := range e.checks {
 		if c.OK || c.Phase != "" && c.Phase != a.Phase && a.Phase != "" {
 			continue
 		}
@@ -229,6 +229,7 @@ func (e *evidence) void(a Assertion, v Verdict) Verdict {
 		v.Result, v.Margin = Inconclusive, ""
 		v.Reason = fmt.Sprintf("%s: %s, wanted %s", c.Name, c.Observed, c.Expected)
 		v.Remedy = c.Remedy
+		e.checks[i].Affects = append(e.checks[i].Affects, a.ID)
 		return v
 	}
 	return v

@@ -1,6 +1,7 @@
 package assert_test
 
 import (
+	"os"
 	"testing"
 	"time"
 
@@ -39,6 +40,14 @@ func twins() []twin {
 	}
 }
 
+// seeds is how many times each case is simulated.
+func seeds() uint64 {
+	if os.Getenv("FAULTLINE_DEEP") == "1" {
+		return 20
+	}
+	return 2
+}
+
 // surroundings are ways to build the same breaker in.
 func surroundings() map[string]func(*setup) {
 	return map[string]func(*setup){
@@ -68,7 +77,7 @@ func TestRightServicePasses(t *testing.T) {
 func TestRightServiceNeverFailsInAnySurroundings(t *testing.T) {
 	for name, change := range surroundings() {
 		t.Run(name, func(t *testing.T) {
-			for seed := range uint64(20) {
+			for seed := range seeds() {
 				s := plain()
 				s.Seed = seed
 				change(&s)
@@ -87,7 +96,7 @@ func TestWrongTwins(t *testing.T) {
 	for _, w := range twins() {
 		t.Run(w.name, func(t *testing.T) {
 			for name, change := range surroundings() {
-				for seed := range uint64(5) {
+				for seed := range seeds() {
 					s := plain()
 					s.Seed = seed
 					rules := goodRules(s)

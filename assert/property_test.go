@@ -1,6 +1,8 @@
 package assert_test
 
 import (
+	"fmt"
+	"os"
 	"strings"
 	"testing"
 
@@ -10,18 +12,45 @@ import (
 	"github.com/faultline-go/faultline/breakerref"
 )
 
-// TestRightServiceNeverFails draws services, traffic and faults. Whatever a rule
-// says that agrees with how the breaker is built must not fail.
+// drawnCase is a drawn service with assertions that agree with how it is built.
+type drawnCase struct {
+	setup setup
+	rules []assert.Assertion
+}
+
+// TestRightServiceNeverFails draws services, traffic and faults, the same ones
+// every time unless FAULTLINE_DEEP=1. Whatever a rule says that agrees with how
+// the breaker is built must not fail.
 func TestRightServiceNeverFails(t *testing.T) {
-	rapid.Check(t, func(rt *rapid.T) {
-		s, as := drawn{rt}.experiment()
-		r, rep := judged(s, as)
-		for _, v := range rep.Verdicts {
-			if v.Result == assert.Fail && !trulyFails(s, r, v) {
-				rt.Fatalf("%s fails\n%+v\n%s", v.ID, s, describe(r, rep))
+	if os.Getenv("FAULTLINE_DEEP") == "1" {
+		rapid.Check(t, func(rt *rapid.T) {
+			s, as := drawn{rt}.experiment()
+			if bad := wrongly(drawnCase{s, as}); bad != "" {
+				rt.Fatal(bad)
 			}
-		}
+		})
+		return
+	}
+	gen := rapid.Custom(func(rt *rapid.T) drawnCase {
+		s, as := drawn{rt}.experiment()
+		return drawnCase{s, as}
 	})
+	for seed := range 150 {
+		if bad := wrongly(gen.Example(seed)); bad != "" {
+			t.Fatalf("seed %d: %s", seed, bad)
+		}
+	}
+}
+
+// wrongly says which rule fails of a drawn case although it should not.
+func wrongly(c drawnCase) string {
+	r, rep := judged(c.setup, c.rules)
+	for _, v := range rep.Verdicts {
+		if v.Result == assert.Fail && !trulyFails(c.setup, r, v) {
+			return fmt.Sprintf("%s fails\n%+v\n%s", v.ID, c.setup, describe(r, rep))
+		}
+	}
+	return ""
 }
 
 // trulyFails reports whether a rule of a drawn experiment does not hold of a

@@ -140,7 +140,7 @@ func (d drawn) experiment() (setup, []assert.Assertion) {
 	cb := "cb"
 	if d.rare(2, "baseline") {
 		s.Phases = append(s.Phases, d.load(phase{Name: "baseline"}, 2*time.Second))
-		add("honest", "baseline", assert.FallbackShare{Breaker: cb, Max: share(0), Of: []assert.CallSet{assert.SetAll}})
+		add("honest", "baseline", assert.FallbackShare{Breaker: cb, Max: new(0.0), Of: []assert.CallSet{assert.SetAll}})
 		add("stays", "baseline", assert.StaysClosed{Breaker: cb})
 	}
 	for k := range d.int(1, 3, "rounds") {
@@ -171,7 +171,7 @@ func (d drawn) experiment() (setup, []assert.Assertion) {
 		add("probes", p.Name, assert.HalfOpenProbes{Breaker: cb, Exactly: c.Permitted})
 		add("probes max", p.Name, assert.HalfOpenProbes{Breaker: cb, Max: c.Permitted})
 		add("reopens", p.Name, assert.ReopensOnFailedProbe{Breaker: cb})
-		add("fallback", p.Name, assert.FallbackShare{Breaker: cb, Min: share(1), Of: []assert.CallSet{assert.SetShort, assert.SetFailed, assert.SetOpen}})
+		add("fallback", p.Name, assert.FallbackShare{Breaker: cb, Min: new(1.0), Of: []assert.CallSet{assert.SetShort, assert.SetFailed, assert.SetOpen}})
 		add("fail fast", p.Name, assert.ShortLatency{Breaker: cb, Bounds: []assert.QuantileBound{{Quantile: 0.99, Max: 5 * time.Second}}})
 	}
 	return s, as

@@ -14,14 +14,19 @@ func (r Closes) judge(e *evidence, a Assertion) Verdict {
 			if vis.end != StateClosed || !w.in(vis.endAt.Hi) {
 				continue
 			}
-			parts := []Verdict{{Result: Pass, Observed: "closed", Evidence: ids(vis.probes[:min(len(vis.probes), v.permitted())]), Margin: "exact"}}
+			parts := []Verdict{}
 			if r.Within > 0 {
 				parts = append(parts, r.byTime(e, v, vis, w))
 			}
 			if r.AfterSuccesses > 0 {
 				parts = append(parts, r.byCount(e, v, vis))
 			}
-			return merge(r.expected(), parts)
+			if len(parts) == 0 {
+				parts = append(parts, Verdict{Result: Pass, Observed: "again", Evidence: ids(vis.probes[:min(len(vis.probes), v.permitted())])})
+			}
+			out := merge(r.expected(), parts)
+			out.Observed = "closed " + out.Observed
+			return out
 		}
 		return r.notClosed(e, v, w)
 	})
@@ -61,6 +66,7 @@ func (v *view) clear(e *evidence, w Interval, t time.Duration) Interval {
 func (r Closes) byTime(e *evidence, v *view, vis *visit, w Interval) Verdict {
 	from := v.clear(e, w, vis.endAt.Lo)
 	took := Interval{vis.tight.Lo - from.Hi, vis.endAt.Hi - from.Lo}
+	took.Lo = max(took.Lo, 0) // It closed after the dependency was well, or as it got well.
 	out := Verdict{Result: Pass, Observed: "after " + took.String(), Resolution: short(took.width())}
 	switch {
 	case took.Hi <= r.Within:

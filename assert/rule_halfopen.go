@@ -126,6 +126,7 @@ func (r HalfOpenProbes) one(v *view, vis *visit, want int) Verdict {
 		out.Result, out.Reason, out.Remedy = Inconclusive, c.unfit, "let calls in flight end before the wait does"
 	case c.rejected < need:
 		out.Result = Inconclusive
+		out.Observed = "at least " + out.Observed
 		out.Reason = fmt.Sprintf("only %d calls were rejected between the last probe and the first outcome, %d are needed to know that no more are let through", c.rejected, need)
 		out.Remedy = "hold the probes (faults: hold) and raise the rate of this phase"
 	case c.hi > want:

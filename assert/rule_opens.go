@@ -213,7 +213,7 @@ func (r Opens) byTime(seg *segment, w Interval) Verdict {
 	if first == forever {
 		return Verdict{Result: Inconclusive, Observed: "opened before any faulted outcome", Reason: "there is nothing to count from"}
 	}
-	took := Interval{seg.from.Lo - first, seg.from.Hi - first}
+	took := Interval{max(seg.from.Lo-first, 0), seg.from.Hi - first}
 	out := Verdict{Result: Pass, Observed: "after " + took.String(), Resolution: short(took.width())}
 	lo, hi := r.NotBefore, r.Within
 	if hi == 0 {

@@ -66,8 +66,6 @@ func plain() setup {
 	}
 }
 
-func share(x float64) *float64 { return &x }
-
 // goodRules is what the right SUT of plain fulfils.
 func goodRules(s setup) []assert.Assertion {
 	c := s.Breaker
@@ -83,9 +81,9 @@ func goodRules(s setup) []assert.Assertion {
 		{ID: "closes-after", Phase: "recovery", Rule: assert.Closes{Breaker: "cb", AfterSuccesses: m}},
 		{ID: "not-stuck", Phase: "recovery", Rule: assert.NeverStuck{Breaker: "cb", Tolerance: 0.1}},
 		{ID: "fail-fast", Phase: "outage", Rule: assert.ShortLatency{Breaker: "cb", Bounds: []assert.QuantileBound{{Quantile: 0.99, Max: s.Fallback.hi + 20*ms}}}},
-		{ID: "fallback", Phase: "outage", Rule: assert.FallbackShare{Breaker: "cb", Min: share(1), Of: []assert.CallSet{assert.SetShort, assert.SetFailed}}},
+		{ID: "fallback", Phase: "outage", Rule: assert.FallbackShare{Breaker: "cb", Min: new(1.0), Of: []assert.CallSet{assert.SetShort, assert.SetFailed}}},
 		{ID: "stays", Phase: "ratio", Rule: assert.StaysClosed{Breaker: "cb"}},
-		{ID: "honest", Phase: "end", Rule: assert.FallbackShare{Breaker: "cb", Max: share(0), Of: []assert.CallSet{assert.SetAll}}},
+		{ID: "honest", Phase: "end", Rule: assert.FallbackShare{Breaker: "cb", Max: new(0.0), Of: []assert.CallSet{assert.SetAll}}},
 	}
 }
 

@@ -38,6 +38,8 @@ type Check struct {
 	Expected string `json:"expected"`
 	Observed string `json:"observed"`
 	Remedy   string `json:"remedy,omitempty"`
+	// Affects names the assertions that are inconclusive because of it.
+	Affects []string `json:"affects,omitempty"`
 
 	share float64 // of slots, for dropped
 }

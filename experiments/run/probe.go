@@ -70,6 +70,12 @@ func (r *runner) unreached(t match.Target, c trace.Call) error {
 	if c.Err != trace.ErrNone {
 		got = "no answer: " + string(c.Err) + " " + c.Detail
 	}
+	if c.Err == trace.ErrRefused {
+		return &PreconditionError{
+			What:   "nothing listens at " + r.baseURL + ": the calls were refused",
+			Remedy: "start the system under test first, let faultline launch it (sut.launch), or correct sut.base_url",
+		}
+	}
 	var where []string
 	for i, in := range r.plan.Injectors {
 		if t.Depends(in.Name) {
