@@ -60,7 +60,9 @@ func (v *view) infer() {
 			return
 		}
 		open.trip = v.newTrip(since, first, open.from)
-		open.trip.unsure = unsure
+		hidden, recent := v.unseen(since, open.from)
+		open.trip.unsure = unsure || hidden
+		open.unsure = open.unsure || recent
 		open.tight = v.tightOpen(open)
 		v.segs = append(v.segs, segment{state: StateClosed, from: from, to: open.from})
 		end, closed := v.openUntilClosed(open)
@@ -117,19 +119,19 @@ func (v *view) nextOpen(since time.Duration, closed Interval) (segment, bool) {
 		}
 		run = append(run, r)
 		if len(run) == 3 {
-			at := v.opened(closed.Lo, run)
-			return segment{state: StateOpen, from: at, unsure: unsure || v.unseen(since, at)}, true
+			return segment{state: StateOpen, from: v.opened(closed.Lo, run), unsure: unsure}, true
 		}
 	}
 	return segment{}, false
 }
 
 // unseen reports whether the declared breaker may have been open in a stretch
-// that shows no rejection. Any outcome may open it, a good one too, while a bad
+// that shows no rejection, and whether so lately that it may still have been
+// half-open at the end of it. Any outcome may open it, a good one too, while a bad
 // one is in its window.
-func (v *view) unseen(since time.Duration, open Interval) bool {
+func (v *view) unseen(since time.Duration, open Interval) (hidden, recent bool) {
 	if !v.breaker.Declared {
-		return false
+		return false, false
 	}
 	var outs []*admission
 	for _, a := range v.adm {
@@ -145,10 +147,11 @@ func (v *view) unseen(since time.Duration, open Interval) bool {
 			bad = i
 		}
 		if bad >= 0 && v.inWindow(outs, bad, i) && v.hidden(a, wait) {
-			return true
+			hidden = true
+			recent = len(outs)-1-i < 3*v.permitted()+10
 		}
 	}
-	return false
+	return hidden, recent
 }
 
 // inWindow reports whether outcome i is still in the declared window at outcome j.

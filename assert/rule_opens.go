@@ -92,6 +92,14 @@ func (t *trip) number(i int, base time.Duration) int {
 	return n
 }
 
+// filled reports whether the outcomes counted from base fill the declared window,
+// so that it does not matter what it held before.
+func (v *view) filled(t *trip, base time.Duration) bool {
+	c := v.breaker.Config
+	return v.breaker.Declared && c.WindowType == breakerref.CountBased &&
+		len(t.candidates) > 0 && t.number(t.candidates[0], base) > c.Window
+}
+
 // blame says that stragglers are why a count cannot be told, if there are any.
 func (t *trip) blame(out *Verdict, base time.Duration) {
 	if from := t.straggler(base); from != "" {
@@ -145,7 +153,7 @@ func (r Opens) byCount(v *view, seg *segment, w Interval) Verdict {
 // wrong and not the SUT.
 func (r Opens) decideCount(out *Verdict, v *view, t *trip, base time.Duration, yes, no bool) {
 	switch {
-	case yes && t.unsure && t.since > base-1:
+	case yes && t.unsure && t.since >= base:
 		out.Result, out.Margin = Inconclusive, ""
 		out.Reason = "the close before is not pinned down, so counting from it is not sure"
 		out.Remedy = "let the close happen in a phase of its own before this one"
@@ -163,7 +171,7 @@ func (r Opens) decideCount(out *Verdict, v *view, t *trip, base time.Duration, y
 		if v.breaker.Declared && r.asDeclared(out, v, t, base) {
 			return
 		}
-		if !v.known(t) {
+		if !v.known(t) && !v.filled(t, base) {
 			out.Result = Inconclusive
 			out.Reason = "the SUT was running before, so its window may not have been empty"
 			if t.unsure {
