@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"math"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/faultline-go/faultline/breakerref"
@@ -16,17 +17,20 @@ const forever = time.Duration(math.MaxInt64)
 // admission is a decision of the breaker to let a call through.
 type admission struct {
 	call    *trace.Joined
-	attempt trace.Attempt
+	attempt *trace.Attempt
 	lo, hi  time.Duration // the decision
 	o       time.Duration // the outcome at the dependency; forever when it has none
-	settled time.Duration // by when the SUT must have seen the outcome
+	early   time.Duration // the SUT cannot have recorded the outcome before
+	settled time.Duration // by when the SUT must have recorded it
 	settle  time.Duration // by when it very likely had: settled, or o plus the SUT's own time
 	failed  bool
-	failMay bool // settled differently by another reading of a duration
+	failMay bool // settled differently by another reading
 	slow    bool
 	slowMay bool
-	faulted bool // a fault rule hit it
-	leaked  bool // admitted while the breaker was open, see early.go
+	faulted bool       // a fault rule hit it
+	next    *admission // the attempt that followed it, where each asks the breaker
+	leaked  bool       // admitted while the breaker was open, see early.go
+	ghost   bool       // of a call that was never answered, so that its instance is not known
 }
 
 // id names the call, for evidence.
@@ -45,14 +49,19 @@ type view struct {
 	join     trace.Join
 	calls    []*trace.Joined // in the order of sending, of this instance
 	adm      []*admission    // in the order of lo
+	byHi     []*admission    // the same in the order of hi
 	rej      []*rejection    // in the order of hi
-	minHi    []time.Duration // minHi[i] is the least hi of adm[i:]
-	own      time.Duration   // h: the SUT's own time after an outcome, p99
-	before   time.Duration   // the SUT's own time before an attempt, p99
-	multi    bool            // some call made two attempts or more
-	fresh    bool            // the SUT was started for this run, so its window was empty
-	end      time.Duration   // of the trace
+	admRoom  []admission
+	rejRoom  []rejection
+	index    index
+	own      time.Duration // h: the SUT's own time after an outcome, p99
+	before   time.Duration // the SUT's own time before an attempt, p99
+	wait     time.Duration // the least time that this breaker stays open; 0: not known
+	multi    bool          // some call made two attempts or more
+	fresh    bool          // the SUT was started for this run, so its window was empty
+	end      time.Duration // of the trace
 	epoch    time.Time
+	leaks    []*admission // in the order of arrival
 	segs     []segment
 	visits   []*visit
 }
@@ -61,36 +70,43 @@ type view struct {
 // instance.
 func newView(b Breaker, instance string, join trace.Join, t *trace.Trace) *view {
 	v := &view{breaker: b, instance: instance, join: join, epoch: t.Header.Epoch, end: traceEnd(t)}
+	var ghosts []*trace.Joined
 	for i := range join.Calls {
-		c := &join.Calls[i]
-		if instance == "" || c.Call.Instance == instance {
+		switch c := &join.Calls[i]; {
+		case instance == "" || c.Call.Instance == instance:
 			v.calls = append(v.calls, c)
 			v.multi = v.multi || len(c.Attempts) > 1
+		case c.Call.Instance == "":
+			ghosts = append(ghosts, c)
 		}
 	}
 	v.own, v.before = v.ownTime(), v.beforeTime()
+	v.wait = v.declaredWait()
 	for _, m := range t.Marks {
 		v.fresh = v.fresh || m.Kind == trace.MarkLaunch
 	}
+	v.index.alive = answers(v.calls)
+	v.room()
 	for _, c := range v.calls {
-		v.decisions(c)
+		v.decisions(c, false)
 	}
-	slices.SortStableFunc(v.adm, func(a, b *admission) int { return cmp.Compare(a.lo, b.lo) })
-	slices.SortStableFunc(v.rej, func(a, b *rejection) int { return cmp.Compare(a.hi, b.hi) })
-	v.index()
+	for _, c := range ghosts {
+		v.decisions(c, true)
+	}
+	v.sort()
 	return v
 }
 
-// index prepares the question "is any admission wholly between x and y".
-func (v *view) index() {
-	v.minHi = make([]time.Duration, len(v.adm)+1)
-	v.minHi[len(v.adm)] = forever
-	for i := len(v.adm) - 1; i >= 0; i-- {
-		v.minHi[i] = v.minHi[i+1]
-		if !v.adm[i].leaked {
-			v.minHi[i] = min(v.minHi[i], v.adm[i].hi)
-		}
+// declaredWait is the least time for which the declared breaker stays open.
+func (v *view) declaredWait() time.Duration {
+	c := v.breaker.Config
+	if !v.breaker.Declared {
+		return 0
 	}
+	if c.WaitMax > 0 {
+		c.Wait = min(c.Wait, c.WaitMax)
+	}
+	return time.Duration(float64(c.Wait.Truncate(time.Millisecond)) * (1 - earlyShare))
 }
 
 // traceEnd is the last instant that the trace knows of.
@@ -148,10 +164,31 @@ func (v *view) beforeTime() time.Duration {
 // package gives up a narrower bound: three times its own time and 10 ms.
 func (v *view) slack() time.Duration { return 3*v.own + 10*time.Millisecond }
 
+// room makes room for all decisions at once.
+func (v *view) room() {
+	adm, rej := 0, 0
+	for _, c := range v.calls {
+		if adm += len(c.Attempts); c.Kind == trace.Short {
+			rej++
+		}
+	}
+	v.admRoom, v.rejRoom = make([]admission, 0, adm), make([]rejection, 0, rej)
+	v.adm, v.rej = make([]*admission, 0, adm), make([]*rejection, 0, rej)
+}
+
+// take puts x into room, if there is any left, and returns where it is.
+func take[T any](room *[]T, x T) *T {
+	if len(*room) == cap(*room) {
+		return &x
+	}
+	*room = append(*room, x)
+	return &(*room)[len(*room)-1]
+}
+
 // decisions appends what one call shows.
-func (v *view) decisions(c *trace.Joined) {
-	if c.Kind == trace.Short {
-		v.rej = append(v.rej, &rejection{call: c, lo: c.Call.Send, hi: c.Call.End})
+func (v *view) decisions(c *trace.Joined, ghost bool) {
+	if c.Kind == trace.Short && !ghost {
+		v.rej = append(v.rej, take(&v.rejRoom, rejection{call: c, lo: c.Call.Send, hi: c.Call.End}))
 		return
 	}
 	attempts := c.Attempts
@@ -160,33 +197,52 @@ func (v *view) decisions(c *trace.Joined) {
 		last.Arr = first.Arr
 		attempts = []trace.Attempt{last}
 	}
-	for i, at := range attempts {
-		a := &admission{call: c, attempt: at, lo: c.Call.Send, hi: at.Arr, faulted: at.Rule != ""}
-		if i > 0 {
-			if prev := attempts[i-1].Done(); prev != trace.None {
-				a.lo = max(a.lo, min(prev, at.Arr))
-			}
+	var before *admission
+	for i := range attempts {
+		at := &attempts[i]
+		a := take(&v.admRoom, admission{call: c, attempt: at, lo: c.Call.Send, hi: at.Arr, faulted: at.Rule != "", ghost: ghost})
+		if before != nil && v.breaker.Unit == UnitAttempt {
+			before.next, a.lo = a, max(a.lo, min(before.early, at.Arr))
 		}
-		v.settle(a, i == len(attempts)-1, attempts, i)
+		next := forever
+		if i+1 < len(attempts) && v.breaker.Unit == UnitAttempt {
+			next = attempts[i+1].Arr
+		}
+		v.settle(a, next)
 		v.adm = append(v.adm, a)
+		before = a
 	}
 }
 
-// settle fills in what became of an admission and by when the SUT knew.
-func (v *view) settle(a *admission, last bool, attempts []trace.Attempt, i int) {
-	a.o, a.settled, a.settle = forever, forever, forever
-	if o := a.attempt.Done(); o != trace.None {
-		a.o = o
-		switch {
-		case !last:
-			a.settled = max(o, attempts[i+1].Arr)
-		case a.call.Call.Answered() && a.call.Call.End >= o:
-			a.settled = a.call.Call.End
-		default:
-			a.settled = o + v.slack()
+// settle fills in what became of an admission and by when the SUT knew; next is
+// the arrival of the attempt that followed it, or forever.
+func (v *view) settle(a *admission, next time.Duration) {
+	c, o := a.call.Call, a.attempt.Done()
+	a.o, a.early, a.settled, a.settle = forever, forever, forever, forever
+	if o == trace.None {
+		if !c.Answered() {
+			v.outcome(a)
+			return
 		}
-		a.settle = min(a.settled, o+v.slack())
+		o = c.End // the SUT has answered without it
 	}
+	a.o, a.early = o, o
+	if a.attempt.Abandon != trace.None {
+		a.early = o - v.slack() // the SUT gave up before the dependency saw it leave
+	}
+	switch {
+	case next < forever:
+		a.settled = max(o, next)
+	case !c.Answered():
+		a.early = min(a.early, c.End-v.slack())
+		a.settled = v.awake(o)
+	case c.End > o:
+		a.settled = c.End
+	default: // a time limit inside the SUT, or a call that goes on after the answer
+		a.early, a.settled = a.hi, v.awake(o)
+	}
+	a.early = max(a.early, a.hi)
+	a.settle = min(a.settled, o+v.slack())
 	v.outcome(a)
 }
 
@@ -199,7 +255,7 @@ func (v *view) outcome(a *admission) {
 		return
 	}
 	switch {
-	case at.Abandon != trace.None:
+	case at.Abandon != trace.None || at.Dep == trace.None:
 		a.failed = f.Abandon
 	case at.Outcome == trace.OutcomeReset:
 		a.failed = f.Reset
@@ -208,8 +264,8 @@ func (v *view) outcome(a *admission) {
 	default:
 		a.failed = f.Status(at.Status)
 	}
-	a.failMay = a.failed
-	short, long := a.o-a.hi, a.settle-a.lo
+	a.failMay = a.failed || a.call.Call.Answered() && a.call.Call.End < a.o && f.Abandon
+	short, long := a.early-a.hi, a.settled-a.lo
 	if f.Slow > 0 {
 		a.failed = a.failed || short > f.Slow
 		a.failMay = a.failMay || long > f.Slow
@@ -220,49 +276,8 @@ func (v *view) outcome(a *admission) {
 	}
 }
 
-// bad reports whether the declared breaker would count the outcome against the
-// dependency.
-func (v *view) bad(a *admission) bool {
-	return a.failed || v.slowCounts() && a.slow
-}
-
-// mayBeBad is bad in the least favourable reading.
-func (v *view) mayBeBad(a *admission) bool {
-	return a.failed || a.failMay || v.slowCounts() && (a.slow || a.slowMay)
-}
-
-// slowCounts reports whether the declared breaker can open by slow calls alone.
-func (v *view) slowCounts() bool {
-	return v.breaker.Declared && v.breaker.Config.SlowDuration < breakerref.Default().SlowDuration
-}
-
-// admittedBetween reports whether an admission lies wholly between x and y.
-func (v *view) admittedBetween(x, y time.Duration) bool {
-	return v.firstSentAfter(x) < y
-}
-
-// rejectedBetween returns the rejections that lie wholly between x and y.
-func (v *view) rejectedBetween(x, y time.Duration) []*rejection {
-	var in []*rejection
-	i, _ := slices.BinarySearchFunc(v.rej, x, func(r *rejection, t time.Duration) int { return cmp.Compare(r.hi, t) })
-	for ; i < len(v.rej) && v.rej[i].hi < y; i++ {
-		if v.rej[i].lo > x {
-			in = append(in, v.rej[i])
-		}
-	}
-	return in
-}
-
-// anyRejectedBetween reports whether a rejection lies wholly between x and y.
-func (v *view) anyRejectedBetween(x, y time.Duration) bool {
-	i, _ := slices.BinarySearchFunc(v.rej, x, func(r *rejection, t time.Duration) int { return cmp.Compare(r.hi, t) })
-	for ; i < len(v.rej) && v.rej[i].hi < y; i++ {
-		if v.rej[i].lo > x {
-			return true
-		}
-	}
-	return false
-}
+// bad reports whether the breaker may count the outcome against the dependency.
+func (v *view) bad(a *admission) bool { return a.failMay || a.slowMay }
 
 // permitted is N: the declared number of probes, else Resilience4j's default.
 func (v *view) permitted() int {
@@ -272,9 +287,27 @@ func (v *view) permitted() int {
 	return breakerref.Default().Permitted
 }
 
+// decides is how many outcomes end a half-open visit of the declared breaker.
+func (v *view) decides() int {
+	if !v.breaker.Declared {
+		return 1
+	}
+	return min(v.breaker.Config.MinimumCalls, v.breaker.Config.Permitted)
+}
+
 // quantile is the exact q-quantile (nearest rank) of durations; it sorts them.
 func quantile(ds []time.Duration, q float64) time.Duration {
 	slices.Sort(ds)
 	i := int(math.Ceil(q*float64(len(ds)))) - 1
 	return ds[min(max(i, 0), len(ds)-1)]
+}
+
+// sortByOutcome orders admissions by the time of their outcome.
+func sortByOutcome(as []*admission) {
+	slices.SortFunc(as, func(a, b *admission) int {
+		if a.o != b.o {
+			return cmp.Compare(a.o, b.o)
+		}
+		return cmp.Or(cmp.Compare(a.hi, b.hi), strings.Compare(a.id(), b.id()))
+	})
 }

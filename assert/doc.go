@@ -9,21 +9,45 @@
 // arrived]) and a rejection in [sent, answered]. x is before y only if the end
 // of x is before the start of y. What overlaps is unordered and proves nothing.
 //
+// An outcome was recorded after the dependency had ended it (for an attempt that
+// the SUT abandoned: a little before the dependency saw that) and before the call
+// was answered, or its next attempt arrived. Where nobody was answered, it was
+// recorded by when the SUT is known to have been awake again.
+//
 // # States
 //
-// OPEN is three rejections with no admission wholly between them. It begins
-// after the last admission that ended before the first of those rejections did,
-// and at the latest when that rejection was answered. HALF_OPEN begins between
-// the last rejection before, and the arrival of, the first admission that was
-// sent after OPEN was certain; attempts that were sent earlier are stragglers.
-// (The lower end is the last rejection and not the probe's own sending: at low
-// traffic the wait may have ended long before a call came to try it.)
-// The visit ends OPEN when a rejection lies wholly after every outcome of it,
-// and CLOSED when 2N+10 further admissions follow with no rejection inside.
+// A rejection says OPEN or HALF_OPEN, an admission CLOSED or HALF_OPEN.
+//
+// OPEN is three rejections with no admission wholly between them. It begins at the
+// earliest where the breaker could have been open for its whole wait without an
+// admission wholly inside, but not before its first failure, and at the latest
+// when the first of the rejections was answered. If that is further apart than a
+// wait, the opening is unsure: the breaker may have opened more than once, unseen
+// at low traffic, or the rejections may be those of HALF_OPEN.
+//
+// HALF_OPEN begins between the last rejection before, and the arrival of, the first
+// admission that was sent after OPEN was certain. (The lower end is the last
+// rejection and not the probe's own sending: at low traffic the wait may have ended
+// long before a call came to try it.) Admissions that were sent earlier and arrived
+// when the wait may have been over may be stragglers or probes: then nothing is
+// counted. Outcomes that come late from before the opening are counted by some
+// breakers: then nothing is counted either.
+//
+// A visit ends OPEN when a rejection lies wholly after every outcome of it. It ends
+// CLOSED when more admissions came than half-open permits, with no room for the
+// breaker to have been open for a wait between two of them, and 2N+10 further ones
+// with no rejection inside.
+//
+// # Reference
+//
+// What the declared breaker does with the observed outcomes is bounded over all
+// orders in which it can have recorded them: an outcome may have opened it, and by
+// some outcome it must be open. In a lockstep the bounds meet.
 //
 // # Verdicts
 //
 // A measured interval inside the expected one passes, one that does not touch
 // it fails, and anything else is inconclusive with what to change. No rule
-// passes without its minimum of evidence.
+// passes without its minimum of evidence, and none fails unless what it asks is
+// false of every breaker that could have left this trace.
 package assert

@@ -1,74 +1,84 @@
 package assert
 
-import "time"
-
 // earlyShare is how much sooner than declared an admission may come and still
 // be the end of the wait.
 const earlyShare = 0.05
 
 // flagLeaks marks the admissions that came while the breaker was open and that
 // no half-open visit explains. An admission before the declared wait is over is
-// a leak unless it starts what looks like a visit after a shorter wait: a group
-// of as many as are permitted, with no rejection between them, followed by a
-// change of state.
-func (v *view) flagLeaks(open Interval) {
+// a leak unless it starts what looks like a visit after a shorter wait: as many
+// as are permitted, or enough outcomes to decide, before the next rejection, and
+// then a change of state. It reports whether there were any.
+func (v *view) flagLeaks(open Interval) (found bool) {
 	if !v.breaker.Declared {
-		return
-	}
-	for {
-		as := v.arrivalsAfter(open.Hi)
-		if len(as) == 0 || as[0].hi >= v.expectedHalf(open) || v.shortWait(open, as) {
-			return
-		}
-		as[0].leaked = true
-		v.index()
-	}
-}
-
-// expectedHalf is the earliest instant at which the declared wait may be over.
-func (v *view) expectedHalf(open Interval) time.Duration {
-	return open.Lo + time.Duration(float64(v.breaker.Config.Wait)*(1-earlyShare))
-}
-
-// shortWait reports whether the early arrivals look like a half-open visit.
-func (v *view) shortWait(open Interval, as []*admission) bool {
-	n := v.permitted()
-	m := min(v.breaker.Config.MinimumCalls, n)
-	group := 1
-	settled := as[0].settle
-	for group < len(as) && !v.anyRejectedBetween(as[group-1].hi, as[group].lo) {
-		settled = max(settled, as[group].settle)
-		group++
-	}
-	rejectedNext := v.anyRejectedBetween(as[group-1].hi, forever)
-	if rejectedNext && group < m {
-		return false // calls were rejected while permits were left and nothing was decided
-	}
-	if group >= n && n > 1 || group == len(as) && !rejectedNext {
-		return true
-	}
-	if group == len(as) {
-		return true // rejected for the rest of the trace: a change of state
-	}
-	if v.earlyCount(open, as) > fewEarly {
 		return false
 	}
-	wait := as[0].hi - open.Lo
-	return as[group].hi-settled >= wait/2
-}
-
-// fewEarly is how many admissions within one declared wait may still be the ends
-// of shorter waits; more of them are leaks.
-const fewEarly = 3
-
-// earlyCount counts the admissions before the declared wait is over.
-func (v *view) earlyCount(open Interval, as []*admission) int {
-	n := 0
-	for _, a := range as {
-		if a.hi >= v.expectedHalf(open) {
+	var early []*admission
+	for i := v.arrivedFrom(open.Hi); i < len(v.byHi); i++ {
+		a := v.byHi[i]
+		if a.lo <= open.Hi || a.ghost {
+			continue
+		}
+		if a.hi >= open.Lo+v.wait || v.shortWait(open, i) {
 			break
 		}
-		n++
+		early = append(early, a)
 	}
-	return n
+	v.leak(early)
+	return len(early) > 0
+}
+
+// leak marks admissions as leaks.
+func (v *view) leak(as []*admission) {
+	first, last := len(v.adm), 0
+	for _, a := range as {
+		a.leaked = true
+		v.leaks = append(v.leaks, a)
+		i := v.sentAfter(a.lo)
+		first, last = min(first, i), max(last, i)
+	}
+	v.prove(first, last)
+}
+
+// impossible reports whether a visit cannot be one of the declared breaker: it
+// rejected calls again although fewer outcomes had come than decide and no probe
+// was under way, and then let others through before a wait was over.
+func (v *view) impossible(vis *visit) bool {
+	if !v.breaker.Declared || v.uncounted() || !vis.fit() || vis.end != StateOpen || len(vis.probes) >= v.decides() {
+		return false
+	}
+	return v.admittedBetween(vis.settled, vis.endAt.Lo+v.wait)
+}
+
+// shortWait reports whether the early arrivals from byHi[i] on look like a
+// half-open visit: permits or outcomes enough before the next rejection, and
+// then, unless it closed, as long a wait again.
+func (v *view) shortWait(open Interval, i int) bool {
+	first := v.byHi[i]
+	r := v.nextRejected(first.hi)
+	if r == nil {
+		return true // it closed, or the trace ends
+	}
+	admitted, outcomes, settled := 0, 0, first.settled
+	next := i
+	for ; next < len(v.byHi) && v.index.nextLo[next] < r.hi; next++ {
+		if a := v.byHi[next]; a.lo > open.Hi && a.lo < r.hi {
+			admitted++
+			settled = max(settled, a.settled)
+			if a.early < r.hi {
+				outcomes++
+			}
+		}
+	}
+	if v.decides() == 1 {
+		settled = first.lo // an outcome from before may have decided at once
+	}
+	switch {
+	case admitted < v.permitted() && outcomes < v.decides():
+		return false // it rejects while permits are left and nothing was decided
+	case next == len(v.byHi), v.nextRejected(v.byHi[next].hi) == nil:
+		return true
+	default:
+		return v.byHi[next].hi-settled >= (first.hi-open.Lo)/2
+	}
 }

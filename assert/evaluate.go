@@ -19,14 +19,15 @@ type evidence struct {
 	blockers map[string]string // breaker to the failed breaker.opens assertion
 	miscount map[string]string // breaker to the failed half_open_probes assertion
 	leaks    map[string]string // breaker to the failed leak assertion
-	counted  map[string]string // breaker to the half_open_probes assertion that passed with an exact count
 }
 
-// Evaluate judges a trace. It is pure: equal arguments give equal reports.
+// Evaluate judges a trace. It is pure: equal arguments give equal reports, in
+// whatever order the trace holds its records.
 func Evaluate(spec Spec, t *trace.Trace) Report {
+	t = sorted(t)
 	e := &evidence{
 		spec: spec, trace: t,
-		views: map[string][]*view{}, blockers: map[string]string{}, miscount: map[string]string{}, leaks: map[string]string{}, counted: map[string]string{},
+		views: map[string][]*view{}, blockers: map[string]string{}, miscount: map[string]string{}, leaks: map[string]string{},
 	}
 	for _, b := range spec.Breakers {
 		e.views[b.Name] = e.viewsOf(b)
@@ -65,10 +66,12 @@ func order(r Rule) int {
 	switch r.(type) {
 	case Opens:
 		return 0
-	case HalfOpenProbes, Leak:
+	case HalfOpenProbes:
 		return 1
-	default:
+	case Leak:
 		return 2
+	default:
+		return 3
 	}
 }
 
@@ -77,12 +80,12 @@ func order(r Rule) int {
 func (e *evidence) verdicts() []Verdict {
 	as := e.spec.Assertions
 	out := make([]Verdict, len(as))
-	for pass := range 3 {
+	for pass := range 4 {
 		for i, a := range as {
 			if order(a.Rule) != pass {
 				continue
 			}
-			v := e.void(a, a.Rule.judge(e, a))
+			v := e.void(a, e.blocked(a.Rule, a.Rule.judge(e, a)))
 			if v.Expected == "" {
 				v.Expected = a.Rule.expected()
 			}
@@ -94,12 +97,51 @@ func (e *evidence) verdicts() []Verdict {
 	return out
 }
 
-// remember notes what other rules lean on: failures that make them pointless,
-// and an exact count of probes.
-func (e *evidence) remember(a Assertion, v Verdict) {
-	if r, ok := a.Rule.(HalfOpenProbes); ok && v.Result == Pass && r.Exactly > 0 {
-		setDefault(e.counted, r.Breaker, a.ID)
+// blocked turns a verdict that cannot be had into a skipped one, where an
+// assertion has failed that other rules lean on: the breaker does not open, does
+// not permit as many probes, or lets calls through while open.
+func (e *evidence) blocked(r Rule, v Verdict) Verdict {
+	b := breakerOf(r)
+	if v.Result != Inconclusive || b == "" {
+		return v
 	}
+	by := e.blockers[b]
+	if by == "" && order(r) > 1 {
+		by = e.miscount[b]
+	}
+	if _, waits := r.(OpenDuration); by == "" && waits {
+		by = e.leaks[b]
+	}
+	if by != "" {
+		v.Result, v.BlockedBy, v.Margin = Skipped, by, ""
+	}
+	return v
+}
+
+// breakerOf names the breaker whose states a rule needs, or none.
+func breakerOf(r Rule) string {
+	switch r := r.(type) {
+	case Leak:
+		return r.Breaker
+	case OpenDuration:
+		return r.Breaker
+	case HalfOpenProbes:
+		return r.Breaker
+	case ReopensOnFailedProbe:
+		return r.Breaker
+	case Closes:
+		return r.Breaker
+	case NeverStuck:
+		return r.Breaker
+	case ShortLatency:
+		return r.Breaker
+	default:
+		return ""
+	}
+}
+
+// remember notes failures that make other rules pointless.
+func (e *evidence) remember(a Assertion, v Verdict) {
 	if v.Result != Fail {
 		return
 	}

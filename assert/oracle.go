@@ -8,167 +8,294 @@ import (
 	"github.com/faultline-go/faultline/breakerref"
 )
 
-// reading is one way to read what the trace leaves open: the order in which the
-// SUT saw outcomes that overlap, and durations near a limit.
-type reading int
-
-const (
-	byOutcome reading = iota // in the order in which the dependency ended them
-	badFirst                 // failures as early, successes as late as can be
-	badLast                  // the other way round
-	readings
-)
-
-// replayed is an outcome as one reading sees it.
-type replayed struct {
-	*admission
-	at     int64 // offset from the epoch, ns
-	failed bool
-	slow   bool
+// trip is what led from CLOSED to OPEN.
+type trip struct {
+	since      Interval     // start of the trace, or the close before
+	first      bool         // no close before: the window is as the SUT started
+	known      bool         // the window was empty, and all outcomes are seen
+	outcomes   []*admission // perhaps recorded since then, in the order of o, up to the first rejection
+	candidates []int        // indices into outcomes of those that may have tripped it
+	opens      *openings    // the answer of view.openings, once it was asked
 }
 
-// read arranges outcomes as a reading sees them.
-func read(outs []*admission, r reading) []replayed {
-	rs := make([]replayed, 0, len(outs))
-	for _, a := range outs {
-		if a.o == forever {
+// newTrip collects the outcomes that a breaker closed since then may have
+// recorded by the time it was open, and those of them that may have opened it.
+func (v *view) newTrip(since Interval, first bool, open Interval) *trip {
+	t := &trip{since: since, first: first, known: (!first || v.fresh) && !v.uncounted()}
+	from, to := 0, v.sentAfter(open.Hi)
+	if !first {
+		from = min(v.settledAfter(since.Lo), to)
+	}
+	for _, a := range v.adm[from:to] {
+		if a.early > open.Hi || !first && a.settled <= since.Lo {
 			continue
 		}
-		p := replayed{admission: a, at: int64(a.o), failed: a.failed, slow: a.slow}
-		if r == badFirst {
-			p.failed, p.slow = a.failMay, a.slowMay
+		if a.ghost {
+			t.known = false
+			continue
 		}
-		bad := p.failed || p.slow
-		if r == badFirst && !bad || r == badLast && bad {
-			p.at = int64(a.settle)
+		t.outcomes = append(t.outcomes, a)
+	}
+	sortByOutcome(t.outcomes)
+	t.suspect(open)
+	return t
+}
+
+// suspect finds the outcomes that may have caused an opening.
+func (t *trip) suspect(open Interval) {
+	t.candidates = nil
+	for i, a := range t.outcomes {
+		if !a.recordedBefore(open) {
+			t.candidates = append(t.candidates, i)
 		}
-		rs = append(rs, p)
 	}
-	slices.SortStableFunc(rs, func(a, b replayed) int { return cmp.Compare(a.at, b.at) })
-	return rs
 }
 
-// record tells a machine of one outcome.
-func (v *view) record(m *breakerref.Machine, p replayed) {
-	d := p.o - p.hi
-	switch limit := v.breaker.Config.SlowDuration; {
-	case p.slow && d <= limit:
-		d = limit + 1
-	case !p.slow && d > limit:
-		d = limit
-	}
-	m.Record(v.epoch.Add(time.Duration(p.at)), p.failed, d)
+// recordedBefore reports whether an outcome was recorded before an opening, and so
+// did not cause it: for certain by then, or before the next attempt of its call
+// was let through.
+func (a *admission) recordedBefore(open Interval) bool {
+	return a.settled <= open.Lo || a.next != nil && a.next.hi <= open.Hi
 }
 
-// machine returns the declared breaker in a state, with an empty window, at the
-// first of the outcomes that it will be told of.
-func (v *view) machine(s breakerref.State, rs []replayed) (*breakerref.Machine, bool) {
-	if len(rs) == 0 {
-		return nil, false
-	}
-	cfg := v.breaker.Config
-	cfg.Initial = s
-	m, err := breakerref.New(cfg, v.epoch.Add(time.Duration(rs[0].at)))
-	return m, err == nil
+// doubtful reports whether an outcome may have been recorded before the close,
+// and so be forgotten.
+func (t *trip) doubtful(a *admission) bool { return !t.first && a.early <= t.since.Hi }
+
+// openings is when the declared breaker opens by the outcomes of a closed
+// stretch, in whatever order the SUT saw those that overlap.
+type openings struct {
+	may []int    // indices into the outcomes of those that may open it
+	in  Interval // it opens in here; Lo is forever if it cannot, Hi if it need not
 }
 
-// openings replays the outcomes on the declared breaker, closed and empty, in
-// every reading. It returns the indices into outs (which is in the order of o)
-// at which it may open, and whether it may also stay closed.
-func (v *view) openings(outs []*admission) (at []int, never bool) {
-	for r := range readings {
-		rs := read(outs, r)
-		m, ok := v.machine(breakerref.Closed, rs)
-		if !ok {
-			return nil, true
+// openings asks the reference where a closed stretch ends. It knows nothing of
+// an undeclared breaker, or of a window that was not empty.
+func (v *view) openings(t *trip) openings {
+	if t.opens == nil {
+		opens := v.replay(t)
+		t.opens = &opens
+	}
+	return *t.opens
+}
+
+// replay is openings, unremembered.
+func (v *view) replay(t *trip) openings {
+	out := openings{in: Interval{forever, forever}}
+	if !v.breaker.Declared || !t.known {
+		return out
+	}
+	w := newWindows(v.breaker.Config, t)
+	for _, x := range w.order {
+		may, must := w.trips(t.outcomes[x])
+		if may {
+			out.may = append(out.may, x)
+			out.in.Lo = min(out.in.Lo, t.outcomes[x].early)
 		}
-		opened := false
-		for _, p := range rs {
-			v.record(m, p)
-			if m.State() == breakerref.Open {
-				opened = true
-				at = append(at, slices.Index(outs, p.admission))
-				break
-			}
+		if must {
+			out.in.Hi = min(out.in.Hi, t.outcomes[x].settled)
 		}
-		never = never || !opened
 	}
-	slices.Sort(at)
-	if at = slices.Compact(at); len(at) > 1 {
-		at = span(at[0], at[len(at)-1])
-	}
-	return at, never
+	out.may = slices.DeleteFunc(out.may, func(x int) bool {
+		return t.outcomes[x].early >= out.in.Hi && t.outcomes[x].settled > out.in.Hi
+	})
+	slices.Sort(out.may)
+	return out
 }
-
-// span is all integers from lo to hi.
-func span(lo, hi int) []int {
-	var s []int
-	for i := lo; i <= hi; i++ {
-		s = append(s, i)
-	}
-	return s
-}
-
-// known reports whether the window of a closed stretch is known to have been
-// empty at its start.
-func (v *view) known(t *trip) bool { return !t.unsure && (!t.first || v.fresh) }
 
 // allowed is the candidates of a trip at which the reference may open too.
 func (v *view) allowed(t *trip) []int {
-	if !v.known(t) {
-		return nil
-	}
-	at, _ := v.openings(t.outcomes)
+	may := v.openings(t).may
 	var both []int
 	for _, i := range t.candidates {
-		if slices.Contains(at, i) {
+		if _, ok := slices.BinarySearch(may, i); ok {
 			both = append(both, i)
 		}
 	}
 	return both
 }
 
-// visitEnd replays the outcomes of a visit on the declared breaker, half-open.
-// It returns how the visit must end and the outcome that decides it; ok is
-// false when no breaker is declared, the readings differ, or too few outcomes
-// are in.
-func (v *view) visitEnd(probes []*admission) (end State, by *admission, ok bool) {
-	if !v.breaker.Declared {
-		return "", nil, false
-	}
-	for r := range readings {
-		rs := read(probes, r)
-		m, good := v.machine(breakerref.HalfOpen, rs)
-		if !good {
-			return "", nil, false
-		}
-		got, last := State(""), (*admission)(nil)
-		for _, p := range rs {
-			v.record(m, p)
-			if s := m.State(); s != breakerref.HalfOpen {
-				got, last = stateOf(s), p.admission
-				break
-			}
-		}
-		if got == "" || r > 0 && got != end {
-			return "", nil, false
-		}
-		if r == byOutcome {
-			by = last
-		}
-		end = got
-	}
-	return end, by, true
+// windows bounds what the sliding window can have held when an outcome was
+// recorded: each outcome was recorded at some time from early to settled, and
+// outcomes whose times overlap in any order.
+type windows struct {
+	cfg     breakerref.Config
+	order   []int // indices of the outcomes in the order of early
+	certain []*admission
+	next    int             // certain[:next] were recorded before the outcome that is asked about
+	last    []time.Duration // the greatest early of those, sorted, as many as the window holds beside it
+	all     times
+	kinds   [outcomeKinds]times
 }
 
-// stateOf names a state of the reference as verdicts do.
-func stateOf(s breakerref.State) State {
-	switch s {
-	case breakerref.Open:
-		return StateOpen
-	case breakerref.HalfOpen:
-		return StateHalfOpen
-	default:
-		return StateClosed
+// The kinds of outcomes that are counted: what counts against the dependency in
+// at least one reading, and what does not in at least one.
+const (
+	maybeFailed = iota
+	maybeOK
+	maybeSlow
+	maybeFast
+	outcomeKinds
+)
+
+// times are the ends of the intervals of some outcomes, each sorted.
+type times struct{ early, settled []time.Duration }
+
+func (ts *times) add(a *admission) {
+	ts.early = append(ts.early, a.early)
+	ts.settled = append(ts.settled, a.settled)
+}
+
+func (ts *times) sort() {
+	slices.Sort(ts.early)
+	slices.Sort(ts.settled)
+}
+
+// within counts the outcomes that may have been recorded between two instants.
+func (ts *times) within(from, to time.Duration) int {
+	if len(ts.early) == 0 {
+		return 0
 	}
+	return atMost(ts.early, to) - atMost(ts.settled, from-1)
+}
+
+// atMost is how many of some sorted instants are not after t.
+func atMost(sorted []time.Duration, t time.Duration) int {
+	i, _ := slices.BinarySearchFunc(sorted, t, func(x, t time.Duration) int {
+		if x <= t {
+			return -1
+		}
+		return 1
+	})
+	return i
+}
+
+func newWindows(cfg breakerref.Config, t *trip) *windows {
+	w := &windows{cfg: cfg}
+	for i, a := range t.outcomes {
+		if a.early == forever {
+			continue
+		}
+		w.order = append(w.order, i)
+		w.all.add(a)
+		for kind, is := range [outcomeKinds]bool{maybeFailed: a.failMay, maybeOK: !a.failed, maybeSlow: a.slowMay, maybeFast: !a.slow} {
+			if is {
+				w.kinds[kind].add(a)
+			}
+		}
+		if !t.doubtful(a) && a.settled < forever {
+			w.certain = append(w.certain, a)
+		}
+	}
+	w.all.sort()
+	for i := range w.kinds {
+		w.kinds[i].sort()
+	}
+	slices.SortStableFunc(w.order, func(i, j int) int { return cmp.Compare(t.outcomes[i].early, t.outcomes[j].early) })
+	slices.SortStableFunc(w.certain, func(a, b *admission) int { return cmp.Compare(a.settled, b.settled) })
+	return w
+}
+
+// trips reports whether recording x may, and whether it must, leave the breaker
+// open. It is asked in the order of early.
+func (w *windows) trips(x *admission) (may, must bool) {
+	for ; w.next < len(w.certain) && w.certain[w.next].settled <= x.early; w.next++ {
+		early := w.certain[w.next].early
+		i, _ := slices.BinarySearch(w.last, early)
+		w.last = slices.Insert(w.last, i, early)
+		w.last = w.last[max(0, len(w.last)-(w.cfg.Window-1)):]
+	}
+	from, least := w.reach(x)
+	most := w.all.within(from, x.settled)
+	enough := w.cfg.MinimumCalls
+	if w.cfg.WindowType == breakerref.CountBased {
+		most, enough = min(most, w.cfg.Window), min(enough, w.cfg.Window)
+	}
+	n := max(enough, least)
+	for _, rate := range []struct {
+		bad, good int
+		threshold float32
+	}{{maybeFailed, maybeOK, w.cfg.FailureRate}, {maybeSlow, maybeFast, w.cfg.SlowRate}} {
+		if n > most || !reaches(min(w.kinds[rate.bad].within(from, x.settled), n), n, rate.threshold) {
+			continue
+		}
+		may = true
+		good := w.kinds[rate.good].within(from, x.settled)
+		must = must || least >= enough && reaches(max(0, least-good), least, rate.threshold)
+	}
+	return may, must
+}
+
+// reach is the earliest instant at which an outcome can have been recorded that
+// is still in the window when x is, and the least number of outcomes in it.
+func (w *windows) reach(x *admission) (from time.Duration, least int) {
+	if w.cfg.WindowType == breakerref.CountBased {
+		from = -1
+		if w.cfg.Window == 1 {
+			from = x.early
+		} else if len(w.last) == w.cfg.Window-1 {
+			from = w.last[0]
+		}
+		return from, min(w.next, w.cfg.Window-1) + 1
+	}
+	// A window of seconds looks back between one second less and itself.
+	length := time.Duration(w.cfg.Window) * time.Second
+	gone := atMost(w.all.early, x.settled-length+time.Second-1)
+	return x.early - length + 1, max(0, w.next-gone) + 1
+}
+
+// reaches reports whether a rate reaches its threshold, computed as Resilience4j
+// does.
+func reaches(bad, n int, threshold float32) bool {
+	return n > 0 && float32(bad)*100/float32(n) >= threshold
+}
+
+// decision is how the reference ends a visit.
+type decision struct {
+	end    State    // empty: no breaker is declared, the order decides, or too few outcomes are in
+	at     Interval // certain
+	likely Interval
+}
+
+// decision judges the outcomes of a visit as the declared breaker does when it is
+// half-open: by the first few that it records.
+func (v *view) decision(vis *visit) decision {
+	n := v.decides()
+	if !v.breaker.Declared || len(vis.probes) < n {
+		return decision{}
+	}
+	var all times
+	likely := make([]time.Duration, 0, len(vis.probes))
+	for _, a := range vis.probes {
+		all.add(a)
+		likely = append(likely, a.settle)
+	}
+	all.sort()
+	slices.Sort(likely)
+	d := decision{at: Interval{all.early[n-1], all.settled[n-1]}}
+	if d.at.Hi == forever {
+		return decision{}
+	}
+	d.likely = Interval{d.at.Lo, max(d.at.Lo, likely[n-1])}
+	var count [outcomeKinds]int
+	for _, a := range vis.probes {
+		if a.early > d.at.Hi {
+			continue // not among the first
+		}
+		for kind, is := range [outcomeKinds]bool{maybeFailed: a.failMay, maybeOK: !a.failed, maybeSlow: a.slowMay, maybeFast: !a.slow} {
+			if is {
+				count[kind]++
+			}
+		}
+	}
+	c := v.breaker.Config
+	switch {
+	case reaches(max(0, n-count[maybeOK]), n, c.FailureRate), reaches(max(0, n-count[maybeFast]), n, c.SlowRate):
+		d.end = StateOpen
+	case !reaches(min(n, count[maybeFailed]), n, c.FailureRate) && !reaches(min(n, count[maybeSlow]), n, c.SlowRate):
+		d.end = StateClosed
+	default:
+		return decision{}
+	}
+	return d
 }

@@ -2,9 +2,10 @@ package assert_test
 
 import (
 	"fmt"
-	"os"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"pgregory.net/rapid"
 
@@ -12,77 +13,131 @@ import (
 	"github.com/faultline-go/faultline/breakerref"
 )
 
-// drawnCase is a drawn service with assertions that agree with how it is built.
-type drawnCase struct {
-	setup setup
-	rules []assert.Assertion
-}
+// rule is what an assertion of a random experiment asks, without its phase.
+func rule(v assert.Verdict) string { return strings.TrimPrefix(v.ID, v.Phase+" ") }
 
-// TestRightServiceNeverFails draws services, traffic and faults, the same ones
-// every time unless FAULTLINE_DEEP=1. Whatever a rule says that agrees with how
-// the breaker is built must not fail.
+// A right SUT never fails, whatever the traffic and its own peculiarities, and
+// every inferred change of state holds a true one.
 func TestRightServiceNeverFails(t *testing.T) {
-	if os.Getenv("FAULTLINE_DEEP") == "1" {
-		rapid.Check(t, func(rt *rapid.T) {
-			s, as := drawn{rt}.experiment()
-			if bad := wrongly(drawnCase{s, as}); bad != "" {
-				rt.Fatal(bad)
-			}
-		})
-		return
-	}
-	gen := rapid.Custom(func(rt *rapid.T) drawnCase {
+	rapid.Check(t, func(rt *rapid.T) {
 		s, as := drawn{rt}.experiment()
-		return drawnCase{s, as}
+		r, rep := judged(s, as)
+		if bad := wronged(s, r, rep); len(bad) > 0 {
+			rt.Fatalf("%v\n%+v\n%s", bad, s, describe(r, rep))
+		}
 	})
-	for seed := range 150 {
-		if bad := wrongly(gen.Example(seed)); bad != "" {
-			t.Fatalf("seed %d: %s", seed, bad)
-		}
-	}
 }
 
-// wrongly says which rule fails of a drawn case although it should not.
-func wrongly(c drawnCase) string {
-	r, rep := judged(c.setup, c.rules)
+// wronged lists what a report says against a right SUT that is not true.
+func wronged(s setup, r result, rep assert.Report) []string {
+	bad := untrue(s, r, rep)
 	for _, v := range rep.Verdicts {
-		if v.Result == assert.Fail && !trulyFails(c.setup, r, v) {
-			return fmt.Sprintf("%s fails\n%+v\n%s", v.ID, c.setup, describe(r, rep))
+		if v.Result == assert.Fail && agrees(s, r, rule(v)) {
+			bad = append(bad, v.ID+" fails")
 		}
 	}
-	return ""
+	return bad
 }
 
-// trulyFails reports whether a rule of a drawn experiment does not hold of a
-// right service. Some cannot: a breaker does open in an outage, and one that is
-// not declared, or was running before, opens earlier than on an empty window.
-func trulyFails(s setup, r result, v assert.Verdict) bool {
-	switch strings.TrimPrefix(v.ID, v.Phase+" ") {
-	case "stays":
-		return opened(r, v.Phase)
-	case "opens", "opens within":
-		return s.Undeclared || s.Running != nil
-	case "honest", "fallback":
-		return true // counted from the answers alone
+// agrees reports whether a rule of the random experiment is one that its right SUT
+// fulfils, if the trace can tell.
+func agrees(s setup, r result, rule string) bool {
+	switch rule {
+	case "opens", "opens within", "stays", "closes after":
+		// They speak of an empty window and of the declared numbers.
+		return !s.Undeclared
+	case "fallback":
+		return r.failed == 0
+	case "honest":
+		return s.Running == nil // else it may be open
+	default:
+		return true
 	}
-	return false
 }
 
-// opened reports whether the breaker truly opened in a phase.
-func opened(r result, phase string) bool {
-	for i, p := range r.trace.Phases {
-		if p.Name != phase {
-			continue
+// untrue lists where an inferred change of state is not where a true one was.
+func untrue(s setup, r result, rep assert.Report) []string {
+	if s.Undeclared {
+		return nil // how many probes it permits is guessed
+	}
+	states := map[assert.State]breakerref.State{
+		assert.StateOpen: breakerref.Open, assert.StateHalfOpen: breakerref.HalfOpen, assert.StateClosed: breakerref.Closed,
+	}
+	var bad []string
+	for _, tl := range rep.Breakers {
+		for i, seg := range tl.Segments {
+			before := i <= 1 && s.Running != nil // it may have been open when the trace began
+			if i == 0 || before || slices.ContainsFunc(r.truth, func(h happened) bool {
+				mine := tl.Instance == "" || tl.Instance == fmt.Sprintf("i%d", h.instance)
+				return mine && h.to == states[seg.State] && h.at >= seg.From.Lo && h.at <= seg.From.Hi
+			}) {
+				continue
+			}
+			bad = append(bad, fmt.Sprintf("segment %d of %q: no true change to %s in %v", i, tl.Instance, seg.State, seg.From))
 		}
-		end := r.trace.Phases[len(r.trace.Phases)-1].To * 2
-		if i+1 < len(r.trace.Phases) {
-			end = r.trace.Phases[i+1].From
+	}
+	return bad
+}
+
+// No rule that names a defect passes.
+func TestDefectsNeverPass(t *testing.T) {
+	all := defects()
+	rapid.Check(t, func(rt *rapid.T) {
+		s, as := drawn{rt}.experiment()
+		m := rapid.SampledFrom(all).Draw(rt, "defect")
+		if m.fits != nil && !m.fits(s) {
+			return
 		}
-		for _, h := range r.truth {
-			if h.to == breakerref.Open && h.at >= p.From && h.at <= end {
+		s.Make = m.make
+		r, rep := judged(s, as)
+		for _, v := range rep.Verdicts {
+			if v.Result == assert.Pass && slices.Contains(m.rules, rule(v)) && shown(m, s, r, v) {
+				rt.Fatalf("%s passes with a breaker that %s\n%+v\n%s", v.ID, m.name, s, describe(r, rep))
+			}
+		}
+	})
+}
+
+// shown reports whether a defect showed itself in what a verdict speaks of.
+func shown(m mutant, s setup, r result, v assert.Verdict) bool {
+	end := r.trace.Phases[len(r.trace.Phases)-1].To
+	in := assert.Interval{Lo: 0, Hi: end}
+	for _, p := range r.trace.Phases {
+		if p.Name == v.Phase {
+			in = assert.Interval{Lo: p.From, Hi: p.To}
+		}
+	}
+	opened := func(h happened) bool { return h.from == breakerref.Closed && h.at > in.Lo && h.at < in.Hi }
+	switch m.rules[0] {
+	case "opens":
+		// It opened by nothing but failures, or not at all.
+		return !s.Undeclared && s.Running == nil && !slices.ContainsFunc(r.truth, func(h happened) bool {
+			return opened(h) && h.recorded != h.failed
+		})
+	case "stays": // At the very end nobody is there to see.
+		return slices.ContainsFunc(r.truth, func(h happened) bool { return opened(h) && h.at < end-300*ms })
+	case "reopens":
+		return !s.Undeclared // else more calls may have been permitted
+	case "no leak":
+		for _, at := range r.leaks {
+			if at > in.Lo && at < in.Hi && clearly(s, r, at) {
 				return true
 			}
 		}
+		return false
 	}
-	return false
+	return true
+}
+
+// clearly reports whether a leak lies well after the opening before it and well
+// before the end of its wait.
+func clearly(s setup, r result, at time.Duration) bool {
+	opened := time.Duration(-1)
+	for _, h := range r.truth {
+		if h.at <= at && h.to == breakerref.Open {
+			opened = h.at
+		}
+	}
+	calm := 2*s.Own.hi + s.Fallback.hi + s.SecondTook.hi + 400*ms
+	return opened >= 0 && at > opened+calm && at+calm < opened+s.Breaker.Wait
 }

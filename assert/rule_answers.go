@@ -109,14 +109,14 @@ func (b QuantileBound) judge(took []time.Duration) Verdict {
 		q, name = 1, fmt.Sprintf("max (too few for %s)", name)
 	}
 	got := quantile(took, q)
-	out := Verdict{Result: Pass, Observed: fmt.Sprintf("%s %s of %d", name, short(got), n), Margin: short(b.Max - got)}
+	out := Verdict{Result: Pass, Observed: fmt.Sprintf("%s %s of %s", name, short(got), plural(n, "call")), Margin: short(b.Max - got)}
 	switch {
 	case got <= b.Max:
 	case n >= max(need, 1), quantile(took, 0.5) > b.Max:
 		out.Result, out.Margin = Fail, ""
 	default:
 		out.Result, out.Margin = Inconclusive, ""
-		out.Reason, out.Remedy = fmt.Sprintf("%d samples are too few for %s", n, quantileName(b.Quantile)), fmt.Sprintf("send at least %d calls while the breaker is open", need)
+		out.Reason, out.Remedy = fmt.Sprintf("%s, too few for %s", plural(n, "call"), quantileName(b.Quantile)), fmt.Sprintf("send at least %d calls while the breaker is open", need)
 	}
 	return out
 }
@@ -127,8 +127,7 @@ func (r FallbackShare) judge(e *evidence, a Assertion) Verdict {
 		n, fallbacks := 0, 0
 		var missing, present []*trace.Joined
 		for _, c := range v.calls {
-			// A call that outlives its phase may meet the faults of the next one.
-			if !w.in(c.Call.Send) || !w.in(c.Call.End) || c.Call.Err == trace.ErrCanceled || !v.inSets(c, r.Of) {
+			if !w.in(c.Call.Send) || c.Call.Err == trace.ErrCanceled || straddles(c, a.Phase, w) || !v.inSets(c, r.Of) {
 				continue
 			}
 			n++
@@ -143,6 +142,20 @@ func (r FallbackShare) judge(e *evidence, a Assertion) Verdict {
 	})
 }
 
+// straddles reports whether what came after a phase may have harmed a call of
+// it.
+func straddles(c *trace.Joined, phase string, w Interval) bool {
+	if phase == "" {
+		return false
+	}
+	for _, at := range c.Attempts {
+		if at.Phase != phase {
+			return true
+		}
+	}
+	return c.Call.End >= w.Hi
+}
+
 // conclude turns counts into a verdict.
 func (r FallbackShare) conclude(e *evidence, n, fallbacks int, missing, present []*trace.Joined) Verdict {
 	expected := r.expected()
@@ -150,7 +163,7 @@ func (r FallbackShare) conclude(e *evidence, n, fallbacks int, missing, present 
 		if r.needsOpening() {
 			return e.noOpening(r.Breaker, expected, fmt.Sprintf("%d calls are in the set, 20 are needed", n), "send more calls in this phase")
 		}
-		return Verdict{Result: Inconclusive, Expected: expected, Observed: fmt.Sprintf("%d calls", n), Reason: "20 calls are needed", Remedy: "send more calls in this phase"}
+		return Verdict{Result: Inconclusive, Expected: expected, Observed: plural(n, "call"), Reason: "20 calls are needed", Remedy: "send more calls in this phase"}
 	}
 	share := float64(fallbacks) / float64(n)
 	out := Verdict{Result: Pass, Expected: expected, Observed: fmt.Sprintf("%s (%d of %d)", percent(share), fallbacks, n)}
@@ -225,20 +238,21 @@ func (v *view) callFailed(c *trace.Joined) bool {
 	if len(c.Attempts) == 0 {
 		return false
 	}
-	a := &admission{call: c, attempt: c.Attempts[len(c.Attempts)-1], lo: c.Call.Send, hi: c.Attempts[len(c.Attempts)-1].Arr}
-	v.settle(a, true, c.Attempts, len(c.Attempts)-1)
+	a := &admission{call: c, attempt: &c.Attempts[len(c.Attempts)-1], lo: c.Call.Send, hi: c.Attempts[len(c.Attempts)-1].Arr}
+	v.settle(a, forever)
 	return a.failed
 }
 
 // whileOpen reports whether a call was sent and answered while the breaker was
 // certainly open.
 func (v *view) whileOpen(c *trace.Joined) bool {
-	for _, s := range v.segs {
-		if s.state == StateOpen && c.Call.Send >= s.from.Hi && c.Call.End <= s.to.Lo {
-			return true
+	i, _ := slices.BinarySearchFunc(v.segs, c.Call.Send, func(s segment, t time.Duration) int {
+		if s.from.Hi <= t {
+			return -1
 		}
-	}
-	return false
+		return 1
+	})
+	return i > 0 && v.segs[i-1].state == StateOpen && c.Call.End <= v.segs[i-1].to.Lo
 }
 
 // callIDs returns the ids of at most ten calls.

@@ -3,9 +3,11 @@ package assert
 import (
 	"fmt"
 	"math"
+	"strings"
 	"time"
 
 	"github.com/faultline-go/faultline/injector/fault"
+	"github.com/faultline-go/faultline/target/trace"
 )
 
 // expected says what the rule asks.
@@ -28,29 +30,37 @@ func (r StaysClosed) judge(e *evidence, a Assertion) Verdict {
 	})
 }
 
+// pause is what keeps one phase from meddling with the next.
+const pause = "put an unmeasured pause (load: {rate: 0/s}) between the phases"
+
 // opened judges a phase in which the breaker opened: wrong, unless the outcomes
 // came in an order in which the declared breaker may open as well.
 func (r StaysClosed) opened(v *view, seg *segment, w Interval) Verdict {
 	t := seg.trip
-	out := Verdict{Result: Fail, Expected: "no opening", Observed: "opened"}
-	if seg.from.Lo < w.Lo || seg.from.Hi >= w.Hi {
-		out.Result, out.Observed = Inconclusive, "opened about when the phase began or ended"
-		out.Reason = "the trace does not tell in which phase it opened"
-		out.Remedy = "put an unmeasured pause (load: {rate: 0/s}) between the phases"
-		return out
-	}
-	if len(t.candidates) > 0 {
+	out := Verdict{Result: Fail, Expected: r.expected()}
+	if n := t.counted(seg.from, w); len(t.candidates) > 0 && n.Hi >= n.Lo {
 		last := t.candidates[len(t.candidates)-1]
-		out.Observed = fmt.Sprintf("opened at outcome %d", t.number(last, t.base(w)))
+		out.Observed = "opened at outcome " + n.String()
 		out.Evidence = ids(t.outcomes[max(0, last-9) : last+1])
 	}
-	if seg.unsure {
-		return unsureOpening("no opening")
-	}
-	if at, _ := v.openings(t.outcomes); v.breaker.Declared && v.known(t) && len(at) > 0 {
+	may := v.openings(t).may
+	switch {
+	case !seg.from.inside(w.Lo, w.Hi):
+		out.Result = Inconclusive
+		out.Reason = "it opened about when this phase began or ended, so its faults need not be the cause"
+		out.Remedy = pause
+	case !v.breaker.Declared:
+		out.Reason = "calls were rejected from there on"
+	case !t.known:
+		out.Result = Inconclusive
+		out.Reason = "the SUT was running before, so its window may have held failures"
+		out.Remedy = "let faultline launch the SUT, or put an unmeasured trip and close before this phase"
+	case len(may) > 0:
 		out.Result = Inconclusive
 		out.Reason = "in the order in which they came, these outcomes may open the declared breaker too"
 		out.Remedy = "use concurrency 1, so that the order of outcomes is the order of the fault's ratio; lower the ratio; or correct the declared numbers"
+	default:
+		out.Reason = "the declared breaker, fed with the same outcomes, stays closed"
 	}
 	return out
 }
@@ -75,16 +85,61 @@ func (r StaysClosed) stayed(e *evidence, v *view, w Interval, a Assertion) Verdi
 		return out
 	}
 	out.Margin = fmt.Sprintf("%d outcomes more than needed", len(outs)-need)
-	if due := v.dueOpening(w); due != nil && !v.shownShut(due) {
+	if short, calls := v.shortIn(w); float64(short) > float64(calls)*shortNoise {
 		out.Result, out.Margin = Inconclusive, ""
-		out.Reason = "these outcomes open the declared breaker, and calls came too far apart to show whether it did"
-		out.Remedy = "send several calls within the breaker's wait"
+		out.Reason = fmt.Sprintf("%d of %d calls were answered without reaching the dependency: too few to show an open breaker, too many to rule it out", short, calls)
+		out.Remedy = "raise the rate of phase " + a.Phase
+		return out
+	}
+	if v.mayHide(w) {
+		out.Result, out.Margin, out.Reason = Inconclusive, "", "calls come so rarely that the breaker may have opened and its wait been over between two of them"
+		out.Remedy = "raise the rate of phase " + a.Phase
 		return out
 	}
 	if wrong := e.shareOff(a.Phase, v.breaker.Injector); wrong != "" {
 		out.Result, out.Reason, out.Remedy = Inconclusive, wrong, "make the fault's match fit what the SUT sends"
 	}
 	return out
+}
+
+// shortNoise is the share of calls that something else than an open breaker may
+// answer, such as a cache.
+const shortNoise = 0.01
+
+// shortIn counts the rejected calls of a window, and all.
+func (v *view) shortIn(w Interval) (short, calls int) {
+	for _, c := range v.calls {
+		if w.in(c.Call.Send) {
+			calls++
+			if c.Kind == trace.Short {
+				short++
+			}
+		}
+	}
+	return short, calls
+}
+
+// mayHide reports whether an opening in a window need not have shown, or the
+// breaker was not closed all the time.
+func (v *view) mayHide(w Interval) bool {
+	for _, s := range v.segs {
+		if s.state != StateClosed && s.from.Lo < w.Hi && s.to.Hi > w.Lo && (s.state != StateOpen || s.tight.Lo < w.Hi) {
+			return true
+		}
+	}
+	until := time.Duration(0)
+	outs, _ := v.outcomesIn(w)
+	for _, a := range outs {
+		if a.settled < forever {
+			until = max(until, a.settled)
+		}
+	}
+	// After the last admission of the trace nobody was there to see.
+	if n := len(v.adm); n > 0 {
+		until = min(until, v.adm[n-1].lo)
+	}
+	_, hides := v.hidesOpen(max(v.wait, brief), w.Lo, until)
+	return hides
 }
 
 // shareOff says when a rule of a phase did not hit the share that was planned.
@@ -136,17 +191,12 @@ func (r Leak) expected() string { return fmt.Sprintf("at most %d admissions whil
 func (r Leak) judge(e *evidence, a Assertion) Verdict {
 	expected := r.expected()
 	return e.each(r.Breaker, a, func(v *view, w Interval) Verdict {
-		var leaks []*admission
-		rejected := 0
+		leaks := v.leaksIn(w)
+		_, through, rejected := v.holed(w)
+		leaks = append(leaks, through...)
 		for _, s := range v.segs {
-			if s.state != StateOpen {
-				continue
-			}
-			rejected += v.countRejected(s, w)
-			for _, x := range v.adm {
-				if x.leaked && x.lo > s.from.Hi && x.hi < s.to.Hi && w.in(x.hi) {
-					leaks = append(leaks, x)
-				}
+			if s.state == StateOpen {
+				rejected += v.countRejected(s, w)
 			}
 		}
 		out := Verdict{
@@ -158,13 +208,99 @@ func (r Leak) judge(e *evidence, a Assertion) Verdict {
 			out.Result = Fail
 			out.Reason = "these calls reached the dependency after the breaker had opened and before its wait was over"
 		case rejected < 10:
-			return e.noOpening(r.Breaker, expected, fmt.Sprintf("only %d calls were rejected wholly while it was open; 10 are needed", rejected),
+			return e.noOpening(r.Breaker, expected, plural(rejected, "call")+" rejected wholly while it was open; 10 are needed",
 				"send more calls while the breaker is open")
+		case !v.breaker.Declared:
+			out.Result, out.Reason = Inconclusive, "without a declared wait, a call that came too early looks like the first probe"
+			out.Remedy = "declare the breaker's wait and permitted_calls"
+		case v.unexplained(w) != "":
+			out.Result, out.Reason = Inconclusive, v.unexplained(w)
+			out.Remedy = "see breaker.open_duration and half_open_probes; raise the rate of phase " + a.Phase
 		default:
 			out.Result, out.Margin = Pass, fmt.Sprint(r.Max-len(leaks))
 		}
 		return out
 	})
+}
+
+// holed finds a breaker that lets calls through so often that it never looks
+// open: the declared one had to be open, some calls were rejected and others not.
+// It returns the outcome at which it had to open, the admissions of a window when
+// it was, and the number of rejections.
+func (v *view) holed(w Interval) (at numbers, through []*admission, rejected int) {
+	for _, s := range v.segs {
+		if s.state != StateClosed || s.from.Lo >= w.Hi || s.to.Hi <= w.Lo {
+			continue
+		}
+		opens := v.openings(s.stay)
+		open := Interval{opens.in.Hi, min(opens.in.Lo, forever/2) + v.wait}
+		if open.Lo >= open.Hi || len(v.rejectedBetween(open.Lo, open.Hi)) < 3 || !v.admittedBetween(open.Lo, open.Hi) {
+			continue
+		}
+		at = s.stay.numbers(opens.may, w)
+		for _, r := range v.rejectedBetween(open.Lo, open.Hi) {
+			if w.in(r.lo) {
+				rejected++
+			}
+		}
+		through = append(through, v.provenIn(open, w)...)
+	}
+	return at, through, rejected
+}
+
+// provenIn returns the admissions of a window that lie wholly inside an interval.
+func (v *view) provenIn(in, w Interval) []*admission {
+	var as []*admission
+	for _, a := range v.adm[v.sentAfter(in.Lo):] {
+		if a.lo >= in.Hi {
+			break
+		}
+		if a.hi < in.Hi && !a.ghost && !a.leaked && w.in(a.hi) {
+			as = append(as, a)
+		}
+	}
+	return as
+}
+
+// leaksIn returns the leaks of a window.
+func (v *view) leaksIn(w Interval) []*admission {
+	var leaks []*admission
+	for _, x := range v.leaks {
+		if w.in(x.hi) {
+			leaks = append(leaks, x)
+		}
+	}
+	return leaks
+}
+
+// unexplained says what in a window keeps admissions from being told apart from
+// leaks, or nothing.
+func (v *view) unexplained(w Interval) string {
+	var stray []*rejection
+	for _, s := range v.segs {
+		if s.from.Lo >= w.Hi || s.to.Hi <= w.Lo {
+			continue
+		}
+		vis := s.visit
+		switch {
+		case s.state == StateOpen && !s.sure:
+			return "calls came so rarely, or in such an order, that the trace cannot tell when the breaker opened"
+		case s.state == StateOpen && s.after != nil && s.to.Hi < s.tight.Lo+v.wait:
+			return "calls were admitted before the declared wait was over, in a way that a shorter wait explains too"
+		case vis != nil && vis.several:
+			return "the breaker may have been open between two probes"
+		case vis != nil && v.letThrough(vis):
+			return "a call was admitted after the probes before it had to open the breaker"
+		case vis != nil && vis.extra:
+			return "more calls were admitted between rejections than half-open permits"
+		case s.state == StateClosed:
+			stray = append(stray, v.rejectedBetween(max(s.from.Hi, w.Lo-1), min(s.to.Lo, w.Hi))...)
+		}
+	}
+	if len(stray) > 2 {
+		return fmt.Sprintf("%d calls were rejected while the breaker seemed closed", len(stray))
+	}
+	return ""
 }
 
 // countRejected counts the rejections of a window that lie wholly inside an open
@@ -182,13 +318,16 @@ func (v *view) countRejected(s segment, w Interval) int {
 // judge implements [Rule].
 func (r OpenDuration) judge(e *evidence, a Assertion) Verdict {
 	return e.each(r.Breaker, a, func(v *view, w Interval) Verdict {
-		if id := e.leaks[r.Breaker]; id != "" {
-			return Verdict{Result: Skipped, BlockedBy: id, Expected: r.expected(), Reason: "leaks hide where the wait ends"}
-		}
 		parts := r.intervals(v, w)
 		switch need := max(1, len(r.Sequence)); {
+		case len(r.Sequence) > 0 && v.unsureIn(w):
+			return Verdict{
+				Result: Inconclusive, Expected: r.expected(), Observed: "openings that may not have shown",
+				Reason: "calls come so rarely that an opening may have been missed, and the others would be out of step",
+				Remedy: "raise the rate while the breaker is open",
+			}
 		case len(parts) < need:
-			return e.noOpening(r.Breaker, r.expected(), fmt.Sprintf("the phase holds the end of %d open intervals, needed are %d", len(parts), need),
+			return e.noOpening(r.Breaker, r.expected(), fmt.Sprintf("%s could be measured to its end in this phase; needed: %d", plural(len(parts), "open interval"), need),
 				"make the phase longer than the wait, under load")
 		case len(r.Sequence) > 0:
 			return merge(r.expected(), parts)
@@ -203,7 +342,7 @@ func (r OpenDuration) judge(e *evidence, a Assertion) Verdict {
 func (r OpenDuration) intervals(v *view, w Interval) []Verdict {
 	var parts []Verdict
 	for _, s := range v.segs {
-		if s.state != StateOpen || s.after == nil || !w.in(s.to.Hi) {
+		if s.state != StateOpen || s.after == nil || !w.in(s.to.Hi) || !s.sure {
 			continue
 		}
 		want := r.Equals
@@ -218,10 +357,24 @@ func (r OpenDuration) intervals(v *view, w Interval) []Verdict {
 	return parts
 }
 
+// unsureIn reports whether openings of a window may have been missed.
+func (v *view) unsureIn(w Interval) bool {
+	for _, s := range v.segs {
+		if w.in(s.to.Hi) && (s.state == StateOpen && !s.sure || s.visit != nil && s.visit.several) {
+			return true
+		}
+	}
+	return false
+}
+
 // expected says what the rule asks.
 func (r OpenDuration) expected() string {
 	if len(r.Sequence) > 0 {
-		return fmt.Sprintf("open for %v in turn +- %s", r.Sequence, percent(r.Tolerance))
+		in := make([]string, 0, len(r.Sequence))
+		for _, d := range r.Sequence {
+			in = append(in, short(d))
+		}
+		return fmt.Sprintf("open for %s, +- %s", strings.Join(in, ", then "), percent(r.Tolerance))
 	}
 	return fmt.Sprintf("open for %s +- %s", short(r.Equals), percent(r.Tolerance))
 }
@@ -234,10 +387,12 @@ func (r OpenDuration) one(s segment, want time.Duration) Verdict {
 	out := Verdict{Observed: likely.String(), Resolution: short(likely.width())}
 	out.Evidence = ids(s.after.probes[:1])
 	switch {
-	case s.unsure:
-		return unsureOpening("")
 	case certain.apart(want-tol, want+tol):
 		out.Result, out.Observed = Fail, certain.String()
+	case s.leaks:
+		out.Result = Inconclusive
+		out.Reason = "calls were admitted in between, so it may have been open more than once"
+		out.Remedy = "see breaker.leak"
 	case likely.inside(want-tol, want+tol):
 		out.Result = Pass
 		out.Margin = fmt.Sprintf("%s of %s left", short(min(likely.Lo-(want-tol), want+tol-likely.Hi)), short(tol))

@@ -2,6 +2,7 @@ package assert
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/faultline-go/faultline/target/trace"
@@ -11,10 +12,10 @@ import (
 func (r Closes) judge(e *evidence, a Assertion) Verdict {
 	return e.each(r.Breaker, a, func(v *view, w Interval) Verdict {
 		for _, vis := range v.visits {
-			if vis.end != StateClosed || !w.in(vis.endAt.Hi) {
+			if vis.end != StateClosed || vis.presumed || !w.in(vis.endAt.Hi) {
 				continue
 			}
-			parts := []Verdict{}
+			var parts []Verdict
 			if r.Within > 0 {
 				parts = append(parts, r.byTime(e, v, vis, w))
 			}
@@ -45,8 +46,8 @@ func (r Closes) expected() string {
 }
 
 // clear is when the dependency was well again: the later of the window's start,
-// the mark that the fault is off, and the last faulted outcome before t. The SUT
-// knew of it by the upper end.
+// the mark that the fault is off, and the last faulted outcome by t; and by when
+// the SUT had recorded that outcome.
 func (v *view) clear(e *evidence, w Interval, t time.Duration) Interval {
 	at := Interval{w.Lo, w.Lo}
 	for _, m := range e.trace.Marks {
@@ -64,14 +65,13 @@ func (v *view) clear(e *evidence, w Interval, t time.Duration) Interval {
 
 // byTime judges how long it took.
 func (r Closes) byTime(e *evidence, v *view, vis *visit, w Interval) Verdict {
-	from := v.clear(e, w, vis.endAt.Lo)
-	took := Interval{vis.tight.Lo - from.Hi, vis.endAt.Hi - from.Lo}
-	took.Lo = max(took.Lo, 0) // It closed after the dependency was well, or as it got well.
-	out := Verdict{Result: Pass, Observed: "after " + took.String(), Resolution: short(took.width())}
+	from := v.clear(e, w, vis.endAt.Lo).Lo
+	took := Interval{max(vis.tight.Lo-from, 0), vis.endAt.Hi - from}
+	out := Verdict{Result: Pass, Observed: took.String() + " after the dependency was well", Resolution: short(took.width())}
 	switch {
 	case took.Hi <= r.Within:
 		out.Margin = short(r.Within - took.Hi)
-	case vis.endAt.Lo-from.Hi > r.Within:
+	case vis.endAt.Lo-from > r.Within:
 		out.Result = Fail
 	default:
 		out.Result, out.Reason, out.Remedy = Inconclusive, "the trace does not pin the close down far enough", "raise the rate of this phase"
@@ -81,86 +81,83 @@ func (r Closes) byTime(e *evidence, v *view, vis *visit, w Interval) Verdict {
 
 // byCount judges after how many good outcomes it closed.
 func (r Closes) byCount(e *evidence, v *view, vis *visit) Verdict {
-	if id := e.miscount[r.Breaker]; id != "" {
-		return Verdict{Result: Skipped, BlockedBy: id, Observed: "not counted"}
-	}
-	good := append([]*admission(nil), vis.probes...)
-	sortByOutcome(good)
 	n := r.AfterSuccesses
-	switch {
-	case vis.unsure:
-		return unsureOpening("")
-	case vis.late:
-		return Verdict{
-			Result: Inconclusive, Observed: "not counted", Reason: "an attempt from before the visit ended inside it, and breakers may count it",
-			Remedy: "let calls in flight end before the wait does",
-		}
+	if id := e.miscount[r.Breaker]; id != "" {
+		return Verdict{Result: Skipped, BlockedBy: id, Observed: "after a number of probes that was not counted"}
 	}
-	for _, a := range vis.probes[:min(len(vis.probes), vis.free+n)] {
-		if v.bad(a) {
-			return Verdict{
-				Result: Inconclusive, Observed: "some probes failed", Evidence: ids([]*admission{a}),
-				Reason: "good probes can only be counted in a visit without bad ones", Remedy: "let the fault end while the breaker is open",
-			}
-		}
+	if v.uncounted() {
+		return uncountedVerdict(r.expected())
 	}
+	if reason := vis.uncountable(); reason != "" {
+		return Verdict{Result: Inconclusive, Observed: "after a number of probes that cannot be told", Reason: reason, Remedy: "let calls in flight end before the wait does, and let all probes succeed"}
+	}
+	good := slices.Clone(vis.probes)
+	sortByOutcome(good)
 	if len(good) < n {
-		return Verdict{Result: Inconclusive, Observed: fmt.Sprintf("%d outcomes", len(good)), Reason: "too few outcomes", Remedy: "make the phase longer"}
+		return Verdict{Result: Inconclusive, Observed: "after " + plural(len(good), "outcome"), Reason: "too few outcomes", Remedy: "make the phase longer"}
 	}
 	out := Verdict{Result: Pass, Margin: "exact", Observed: fmt.Sprintf("after %d good probes", n), Evidence: ids(good[:n])}
-	before, last := time.Duration(0), good[n-1]
+	// The k-th outcome was recorded at recorded[k-1].Lo or later; by
+	// recorded[k-1].Hi at least k were.
+	recorded := recordings(good)
+	before := vis.half.Hi
 	if n > 1 {
-		before = good[n-2].settled
+		before = recorded[n-2].Hi
 	}
-	stillShut := v.anyRejectedBetween(before, last.o)
+	free := good[len(good)-1].hi
+	for _, a := range good {
+		if v.bad(a) {
+			free = min(free, a.early) // later it may have opened again
+		}
+	}
 	switch {
-	case v.anyRejectedBetween(last.settled, vis.endAt.Hi):
-		out.Result, out.Margin, out.Observed = Fail, "", fmt.Sprintf("still rejecting after %d good probes", n)
-	case vis.endAt.Hi < last.o:
-		out.Result, out.Margin, out.Observed = Fail, "", fmt.Sprintf("calls flowed freely before the outcome of probe %d", n)
-	case !stillShut:
+	case free <= recorded[n-1].Hi && free < good[len(good)-1].hi:
+		out.Result, out.Margin = Inconclusive, ""
+		out.Reason, out.Remedy = "some of the probes failed", "let all probes succeed"
+	case v.anyRejectedBetween(recorded[n-1].Hi, free):
+		out.Result, out.Margin, out.Observed = Fail, "", fmt.Sprintf("later: still rejecting after %d good probes", n)
+	case !v.breaker.Declared:
+		out.Result, out.Margin = Inconclusive, ""
+		out.Reason, out.Remedy = "without a declared number of permitted calls, probes cannot be told from calls after the close", "declare the breaker's permitted_calls"
+	case vis.free < recorded[n-1].Lo:
+		out.Result, out.Margin, out.Observed = Fail, "", fmt.Sprintf("earlier: calls flowed freely before the outcome of probe %d", n)
+	case !v.anyRejectedBetween(before, recorded[n-1].Lo):
 		out.Result, out.Margin = Inconclusive, ""
 		out.Reason = fmt.Sprintf("no call was rejected between outcome %d and outcome %d, so an earlier close looks the same", n-1, n)
 		out.Remedy = "let the probes go one by one (hold: {one_by_one: true}) under a burst"
+	case len(recorded) > n && vis.free > recorded[n].Lo:
+		out.Result, out.Margin = Inconclusive, ""
+		out.Reason = fmt.Sprintf("no call beyond the permitted ones was admitted before outcome %d, so a later close looks the same", n+1)
+		out.Remedy = "raise the rate of this phase"
 	}
 	return out
 }
 
-// settledAfter is when the last outcome of a call that was under way at t was
-// known: a probe that failed for what was wrong before begins another wait.
-func (v *view) settledAfter(t time.Duration) time.Duration {
-	at := t
-	for _, a := range v.adm {
-		if a.lo <= t && a.settled < forever {
-			at = max(at, a.settled)
-		}
+// recordings bounds, for every k, when the k-th of some outcomes was recorded.
+func recordings(as []*admission) []Interval {
+	out := make([]Interval, len(as))
+	lo := make([]time.Duration, 0, len(as))
+	hi := time.Duration(0)
+	for _, a := range as {
+		lo = append(lo, a.early)
 	}
-	return at
+	slices.Sort(lo)
+	for i, a := range as {
+		hi = max(hi, a.settled)
+		out[i] = Interval{lo[i], hi}
+	}
+	return out
 }
 
-// firstAdmitted is the admission sent at or after t, leaks left out, that arrived
-// first; one that lies at forever when there is none.
-func (v *view) firstAdmitted(t time.Duration) *admission {
-	first := &admission{lo: forever, hi: forever}
-	for _, x := range v.adm {
-		if x.lo >= t && !x.leaked && x.hi < first.hi {
-			first = x
-		}
-	}
-	return first
-}
-
-// longestWait is the longest time for which the declared breaker stays open.
-func (v *view) longestWait() time.Duration {
-	c := v.breaker.Config
+// uncountable says why the outcomes of a visit cannot be counted, or nothing.
+func (vis *visit) uncountable() string {
 	switch {
-	case c.WaitMultiplier == 0:
-		return c.Wait
-	case c.WaitMax > 0:
-		return c.WaitMax
-	default:
-		return forever / 8 // It grows without a limit.
+	case !vis.fit():
+		return "attempts from before the opening were under way, and breakers may count them"
+	case vis.several:
+		return "the breaker may have opened again between two probes"
 	}
+	return ""
 }
 
 // notClosed judges a phase in which the breaker did not close.
@@ -169,40 +166,74 @@ func (r Closes) notClosed(e *evidence, v *view, w Interval) Verdict {
 	if len(v.segs) == 1 {
 		return e.noOpening(r.Breaker, expected, "the breaker never opened", "open it in a phase before this one")
 	}
+	if v.closedBefore(w) {
+		return e.noOpening(r.Breaker, expected, "the breaker was closed already when the phase began", "let the phase before end while it is open")
+	}
 	for _, vis := range v.visits {
-		if end, _, ok := v.visitEnd(vis.probes); ok && !vis.late && !vis.unsure && !v.badBetween(vis.half.Lo, vis.endAt.Hi) && end == StateClosed && vis.end == StateOpen && w.in(vis.endAt.Hi) {
+		if vis.end == StateOpen && w.in(vis.endAt.Hi) && v.hadToClose(vis) {
 			return Verdict{
 				Result: Fail, Expected: expected, Observed: "good probes, and open again", Evidence: ids(vis.probes),
 				Reason: "the declared breaker closes after these probes",
 			}
 		}
 	}
-	end := min(w.Hi, v.end)
-	limit := r.Within
-	if limit == 0 && v.breaker.Declared {
-		limit = 2*v.longestWait() + time.Second
+	end := min(w.Hi, v.end+1)
+	from := v.clear(e, w, end-1)
+	limit, late := r.Within, []*rejection(nil)
+	switch most, known := v.longestWait(); {
+	case limit > 0 && from.Lo < end:
+		late = v.rejectedBetween(from.Lo+limit, end)
+	case known && from.Hi < end:
+		limit = 2*most + time.Second
+		late = slices.DeleteFunc(v.rejectedBetween(v.tripped(from.Hi, w)+limit, end), func(x *rejection) bool { return !v.alone(x) })
 	}
-	from := v.clear(e, w, w.Lo).Hi
-	for _, s := range v.segs {
-		if s.state == StateOpen && w.in(s.from.Hi) {
-			from = max(from, s.from.Hi) // Outcomes from before opened it once more.
-		}
-	}
-	if late := v.rejectedBetween(from+limit, end+1); limit > 0 && len(late) >= 3 {
+	if len(late) >= 3 {
 		return Verdict{
-			Result: Fail, Expected: expected, Observed: fmt.Sprintf("still rejecting %s after the dependency was well", short(late[len(late)-1].lo-from)),
+			Result: Fail, Expected: expected, Observed: fmt.Sprintf("still rejecting %s after the dependency was well", short(late[len(late)-1].lo-from.Lo)),
 			Evidence: ids(late), Reason: "calls kept being rejected with nothing wrong at the dependency",
 		}
-	}
-	if v.closedBefore(w) {
-		return e.noOpening(r.Breaker, expected, "the breaker was closed already when the phase began", "let the phase before end while it is open")
 	}
 	need := 3*v.permitted() + 10
 	return Verdict{
 		Result: Inconclusive, Expected: expected, Observed: "no close seen",
-		Reason: fmt.Sprintf("a close is known by %d admissions without a rejection, or its absence by rejections %s after the fault", need, short(limit)),
+		Reason: fmt.Sprintf("a close shows by %d admissions in a row without a rejection, a missing one by rejections %s after the fault; there was neither", need, short(limit)),
 		Remedy: "make the phase longer than the wait, with enough calls",
 	}
+}
+
+// tripped is by when the breaker had opened from CLOSED for the last time up to the
+// end of a window, but t at least: what it had recorded before may open it when
+// the dependency is well again. It is forever if the trace cannot tell.
+func (v *view) tripped(t time.Duration, w Interval) time.Duration {
+	for _, s := range v.segs {
+		switch {
+		case s.trip == nil || s.from.Lo >= w.Hi || s.to.Hi <= t:
+		case !s.sure:
+			return forever / 2
+		default:
+			t = max(t, s.from.Hi)
+		}
+	}
+	return t
+}
+
+// longestWait is the longest time that the declared breaker stays open.
+func (v *view) longestWait() (time.Duration, bool) {
+	c := v.breaker.Config
+	switch {
+	case !v.breaker.Declared:
+		return 0, false
+	case c.WaitMultiplier == 0, c.WaitMultiplier <= 1:
+		return c.Wait, true
+	default:
+		return c.WaitMax, c.WaitMax > 0
+	}
+}
+
+// hadToClose reports whether the outcomes of a visit that ended open close the
+// declared breaker, and cannot have opened it again.
+func (v *view) hadToClose(vis *visit) bool {
+	return vis.fit() && v.decision(vis).end == StateClosed && !slices.ContainsFunc(vis.probes, v.bad)
 }
 
 // closedBefore reports whether the breaker was closed when a window began.
@@ -223,29 +254,45 @@ func (r NeverStuck) expected() string {
 // judge implements [Rule].
 func (r NeverStuck) judge(e *evidence, a Assertion) Verdict {
 	return e.each(r.Breaker, a, func(v *view, w Interval) Verdict {
-		well := v.clear(e, w, w.Hi-1)
-		from := well.Lo
-		limit := v.settledAfter(well.Hi) + time.Duration(float64(v.longestWait())*(1+r.Tolerance))
-		expected := fmt.Sprintf("a call is admitted within %s of the end of the fault", short(limit-from))
 		if len(v.segs) == 1 {
-			return e.noOpening(r.Breaker, expected, "the breaker never opened", "open it in a phase before this one")
+			return e.noOpening(r.Breaker, r.expected(), "the breaker never opened", "open it in a phase before this one")
 		}
-		first := v.firstAdmitted(from)
-		if first.hi <= limit {
+		if v.closedBefore(w) {
+			return e.noOpening(r.Breaker, r.expected(), "the breaker was closed already when the phase began", "let the phase before end while it is open")
+		}
+		most, known := v.longestWait()
+		from := v.clear(e, w, min(w.Hi, v.end))
+		if !known || from.Hi == forever {
 			return Verdict{
-				Result: Pass, Expected: expected, Observed: "after " + Interval{first.lo - from, first.hi - from}.String(),
-				Margin: short(limit - first.hi), Evidence: []string{first.id()},
+				Result: Inconclusive, Expected: r.expected(), Observed: "no limit",
+				Reason: "how long the breaker may stay open is not declared, or a faulted attempt has no end", Remedy: "declare the breaker's wait, and its longest if it grows",
 			}
 		}
-		if late := v.rejectedBetween(limit, min(first.lo, w.Hi, v.end+1)); len(late) > 0 {
-			return Verdict{
-				Result: Fail, Expected: expected, Observed: fmt.Sprintf("none; still rejecting after %s", short(late[0].lo-from)),
-				Evidence: ids(late), Reason: "the breaker lets nobody through although its wait is over",
-			}
-		}
-		return Verdict{
-			Result: Inconclusive, Expected: expected, Observed: "no call after the wait", Reason: "no load asked the breaker after its wait",
-			Remedy: "keep the load on for longer than the wait",
-		}
+		return r.within(v, from, time.Duration(float64(most)*(1+r.Tolerance)))
 	})
+}
+
+// within judges whether a call was admitted in time.
+func (r NeverStuck) within(v *view, from Interval, limit time.Duration) Verdict {
+	expected := fmt.Sprintf("a call is admitted within %s of the end of the fault", short(limit))
+	out := Verdict{Result: Pass, Expected: expected}
+	for _, vis := range v.visits {
+		for _, x := range vis.probes {
+			if x.lo >= from.Lo && x.hi <= from.Lo+limit {
+				out.Observed, out.Margin = "after "+Interval{x.lo - from.Lo, x.hi - from.Lo}.String(), short(from.Lo+limit-x.hi)
+				out.Evidence = []string{x.id()}
+				return out
+			}
+		}
+	}
+	late := v.nextRejected(from.Hi + limit)
+	if late != nil && v.index.busy[v.sentAfter(late.hi)] <= from.Hi { // else a probe may be under way
+		out.Result, out.Observed = Fail, fmt.Sprintf("none; still rejecting after %s", short(late.lo-from.Lo))
+		out.Evidence, out.Reason = ids([]*rejection{late}), "the breaker lets nobody through although its wait is over"
+		return out
+	}
+	out.Result, out.Observed = Inconclusive, "no call that tells"
+	out.Reason = "no load asked the breaker right after its wait, or calls from before were still under way"
+	out.Remedy = "keep the load on for longer than the wait"
+	return out
 }

@@ -21,16 +21,16 @@ type count struct {
 func (v *view) count(vis *visit) count {
 	until := forever
 	for _, a := range vis.probes {
-		until = min(until, a.o)
+		until = min(until, a.early)
 	}
-	c := count{}
-	lastHi := time.Duration(0)
+	c := count{unfit: vis.unfit(v, until)}
+	lastHi := forever - 1
 	for _, a := range vis.probes {
 		switch {
-		case a.hi <= until: // An arrival at the very instant of the outcome was decided before it, too.
+		case a.hi < until:
 			c.lo++
 			c.show = append(c.show, a)
-			lastHi = max(lastHi, a.hi)
+			lastHi = a.hi // they are in the order of arrival
 		case a.lo < until:
 			c.hi++
 		}
@@ -39,44 +39,35 @@ func (v *view) count(vis *visit) count {
 	// A rejection that was answered at the very instant of the outcome was decided
 	// before anybody could know of it.
 	c.rejected = len(v.rejectedBetween(lastHi, min(until, forever-1)+1))
-	switch {
-	case vis.unsure:
-		c.unfit = "single calls had been rejected before, so this may be another visit's end"
-	case v.lateOutcome(vis, until):
-		c.unfit = "an attempt from before the opening ended inside the visit, and breakers may count it"
-	}
 	return c
 }
 
-// stragglers counts admissions that were sent before the breaker was certainly
-// open and arrived during the visit.
+// unfit says why the admissions of a visit up to an instant cannot be counted,
+// or nothing.
+func (vis *visit) unfit(v *view, until time.Duration) string {
+	switch c := v.breaker.Config; {
+	case !vis.sure:
+		return "calls came so rarely that the breaker may have been half-open before"
+	case len(vis.maybe) > 0:
+		return "calls from before the opening arrived after the wait, and may be probes"
+	case slices.ContainsFunc(vis.late, func(a *admission) bool { return a.early <= until }):
+		return "an attempt from before the opening ended inside the visit, and breakers may count it"
+	case v.breaker.Declared && c.HalfOpenMaxWait > 0 && until-vis.half.Lo > c.HalfOpenMaxWait:
+		return "the longest half-open stay was over before the first outcome"
+	}
+	return ""
+}
+
+// stragglers counts other admissions that arrived during a visit: they were sent
+// before the breaker was open for certain.
 func (v *view) stragglers(vis *visit, until time.Duration) int {
 	n := 0
-	for _, a := range v.adm {
-		if a.hi >= vis.half.Lo && a.hi < until && a.lo < vis.half.Lo && !slices.Contains(vis.probes, a) {
+	for i := v.arrivedFrom(vis.half.Lo); i < len(v.byHi) && v.byHi[i].hi < until && v.index.nextLo[i] < vis.half.Lo; i++ {
+		if v.byHi[i].lo < vis.half.Lo && v.byHi[i].lo < vis.probes[0].lo {
 			n++
 		}
 	}
 	return n
-}
-
-// lateOutcome reports whether the SUT may have seen the outcome of an attempt
-// that was admitted before a visit during it, up to an instant. Breakers that do
-// not tell such outcomes apart (Resilience4j is one) count them as probes'.
-func (v *view) lateOutcome(vis *visit, until time.Duration) bool {
-	own := map[*admission]bool{}
-	for _, a := range vis.probes {
-		own[a] = true
-	}
-	for _, a := range v.adm {
-		if a.lo >= vis.half.Hi {
-			break
-		}
-		if !own[a] && a.o < until && a.settled >= vis.half.Lo {
-			return true
-		}
-	}
-	return false
 }
 
 // expected says what the rule asks.
@@ -112,13 +103,11 @@ func (r HalfOpenProbes) judge(e *evidence, a Assertion) Verdict {
 func (r HalfOpenProbes) one(v *view, vis *visit, want int) Verdict {
 	c := v.count(vis)
 	need := max(10, 2*want)
-	out := Verdict{Observed: fmt.Sprint(c.lo), Evidence: ids(c.show), Resolution: fmt.Sprintf("%d rejected before the first outcome", c.rejected)}
+	out := Verdict{Observed: plural(c.lo, "probe"), Evidence: ids(c.show), Resolution: fmt.Sprintf("%d rejected before the first outcome", c.rejected)}
 	if c.hi > c.lo {
-		out.Observed = fmt.Sprintf("%d to %d", c.lo, c.hi)
+		out.Observed = fmt.Sprintf("%d to %d probes", c.lo, c.hi)
 	}
 	switch {
-	case c.lo == 0:
-		out.Result, out.Reason, out.Remedy = Inconclusive, "no probe of this visit was answered", "let the phase go on until the probes are answered"
 	case c.lo > want && c.unfit == "":
 		out.Result = Fail
 		out.Reason = fmt.Sprintf("%d calls were at the dependency before the first of them was answered", c.lo)
@@ -126,7 +115,9 @@ func (r HalfOpenProbes) one(v *view, vis *visit, want int) Verdict {
 		out.Result, out.Reason, out.Remedy = Inconclusive, c.unfit, "let calls in flight end before the wait does"
 	case c.rejected < need:
 		out.Result = Inconclusive
-		out.Observed = "at least " + out.Observed
+		if c.hi == c.lo {
+			out.Observed = "at least " + out.Observed
+		}
 		out.Reason = fmt.Sprintf("only %d calls were rejected between the last probe and the first outcome, %d are needed to know that no more are let through", c.rejected, need)
 		out.Remedy = "hold the probes (faults: hold) and raise the rate of this phase"
 	case c.hi > want:
@@ -143,6 +134,9 @@ func (r HalfOpenProbes) one(v *view, vis *visit, want int) Verdict {
 	}
 	return out
 }
+
+// shownParts is how many different observations of one thing are printed.
+const shownParts = 3
 
 // anyOf joins several looks at the same thing: one that fails decides, one that
 // passes is enough, those that show nothing do not count. what names them.
@@ -163,6 +157,9 @@ func anyOf(expected, what string, parts []Verdict) Verdict {
 				seen = append(seen, p.Observed)
 			}
 		}
+		if more := len(seen) - shownParts; more > 0 {
+			seen = append(seen[:shownParts], fmt.Sprintf("and %d more", more))
+		}
 		out.Expected = expected
 		out.Observed = fmt.Sprintf("%s (%d of %d %s)", strings.Join(seen, "; "), len(same), len(parts), what)
 		if undecided := len(by[Inconclusive]); r == Pass && undecided > 0 {
@@ -178,101 +175,86 @@ func (ReopensOnFailedProbe) expected() string { return "opens again after failed
 
 // judge implements [Rule].
 func (r ReopensOnFailedProbe) judge(e *evidence, a Assertion) Verdict {
+	expected := r.expected()
 	return e.each(r.Breaker, a, func(v *view, w Interval) Verdict {
-		n, cut := 0, 0
+		n, unclear := 0, 0
 		var show []*admission
 		for _, vis := range v.visits {
-			if !w.in(vis.half.Hi) || !v.mustReopen(vis) {
+			if !w.in(vis.half.Hi) {
 				continue
 			}
-			switch v.reopening(vis, e.counted[r.Breaker] != "") {
+			switch v.reopens(vis) {
 			case Fail:
 				return Verdict{
-					Result: Fail, Observed: "closed after failed probes", Evidence: ids(vis.probes),
+					Result: Fail, Expected: expected, Observed: "closed after failed probes", Evidence: ids(vis.probes),
 					Reason: "calls flowed freely although the probes had failed",
 				}
 			case Pass:
 				n++
 				show = append(show, vis.probes...)
 			default:
-				cut++
+				unclear++
 			}
 		}
-		return r.conclude(e, n, cut, show)
+		if n == 0 {
+			return e.noOpening(r.Breaker, expected, fmt.Sprintf("of %s in this phase, none can be told to have had failed probes and an end", plural(unclear, "half-open visit")),
+				"make the phase longer than the wait, under load, with a fault that fails the probes")
+		}
+		return Verdict{Result: Pass, Expected: expected, Observed: fmt.Sprintf("%d of %d visits reopened", n, n+unclear), Evidence: ids(show), Margin: "exact"}
 	})
 }
 
-// conclude turns the number of visits that reopened, and of those that cannot be
-// told, into a verdict.
-func (r ReopensOnFailedProbe) conclude(e *evidence, n, cut int, show []*admission) Verdict {
-	id := e.miscount[r.Breaker]
-	switch {
-	case n > 0:
-		return Verdict{Result: Pass, Observed: fmt.Sprintf("%d of %d visits reopened", n, n), Evidence: ids(show), Margin: "exact"}
-	case cut > 0 && id != "":
-		return Verdict{Result: Skipped, BlockedBy: id, Reason: "with another number of probes a failed visit cannot be told from a close"}
-	default:
-		return e.noOpening(r.Breaker, r.expected(), fmt.Sprintf("no half-open visit with failed probes was seen whole (%d could not be told)", cut),
-			"make the phase longer than the wait, under load, with a fault that fails the probes")
+// reopens judges one visit whose probes failed. It passes if no more outcomes
+// came than decide, or so few more that a breaker which had closed could not
+// have opened again. It fails if a call was admitted when the breaker had to be
+// open; with more calls behind it that is so only if the breaker is known to
+// permit no more than is declared.
+func (v *view) reopens(vis *visit) Result {
+	if !v.breaker.Declared {
+		return v.reopensUndeclared(vis)
 	}
-}
-
-// reopening says of a visit that had to open again whether it did. counted means
-// that the number of probes is known to be the declared one.
-func (v *view) reopening(vis *visit, counted bool) Result {
-	some, sure := v.wentOn(vis)
+	c, let := v.breaker.Config, v.letThrough(vis)
 	switch {
-	case vis.late || vis.end == "":
-		return Inconclusive
-	case vis.end == StateOpen && !some:
+	case !vis.fit() || v.uncounted() || v.decision(vis).end != StateOpen:
+	case vis.end == StateOpen && !let && len(vis.probes)-v.decides() < min(c.MinimumCalls, c.Window):
 		return Pass
-	case vis.unsure:
-		return Inconclusive
-	case vis.end == StateOpen && sure && counted, vis.end == StateClosed && !v.mayHaveReopened(vis):
+	case let && (vis.end == StateClosed || v.permitsExactly()):
 		return Fail
-	default:
-		return Inconclusive
 	}
+	return Inconclusive
 }
 
-// wentOn says whether calls were let through after the outcome that had to open
-// the breaker: some takes more probes than declared, or closed and tripped anew;
-// both look alike. sure means that they came before a wait was over.
-func (v *view) wentOn(vis *visit) (some, sure bool) {
-	_, by, ok := v.visitEnd(vis.probes)
-	if !ok {
-		return false, false
-	}
+// letThrough reports whether a call of a visit was admitted when the outcomes
+// before it had to have opened the breaker again.
+func (v *view) letThrough(vis *visit) bool {
+	d := v.decision(vis)
+	return vis.fit() && d.end == StateOpen && slices.ContainsFunc(vis.probes, func(a *admission) bool {
+		return a.lo > d.at.Hi && a.hi < d.at.Lo+v.wait
+	})
+}
+
+// permitsExactly reports whether some visit shows that half-open permits just as
+// many calls as are declared.
+func (v *view) permitsExactly() bool {
+	n := v.permitted()
+	return slices.ContainsFunc(v.visits, func(vis *visit) bool {
+		return HalfOpenProbes{Exactly: n}.one(v, vis, n).Result == Pass
+	})
+}
+
+// reopensUndeclared judges a visit of a breaker whose numbers are not known. It
+// passes if all probes failed and were admitted before the first of them had. It
+// cannot fail: however many calls are admitted, more may be permitted.
+func (v *view) reopensUndeclared(vis *visit) Result {
+	first := forever
 	for _, a := range vis.probes {
-		if a.lo > by.settled {
-			some, sure = true, sure || a.hi < by.o+vis.wait
-		}
-	}
-	return some || len(vis.probes) > 2*v.permitted(), sure
-}
-
-// mayHaveReopened reports whether a visit that ended closed may be two, with an
-// open interval between them that no call shows: after the outcome that had to
-// open it there was time for a wait before calls flowed.
-func (v *view) mayHaveReopened(vis *visit) bool {
-	_, by, ok := v.visitEnd(vis.probes)
-	if !ok {
-		by = vis.probes[0]
-	}
-	return vis.probes[vis.free].hi-by.o >= vis.wait
-}
-
-// mustReopen reports whether the outcomes of a visit have to open the breaker:
-// where it is declared the reference says so, else all the probes failed.
-func (v *view) mustReopen(vis *visit) bool {
-	if v.breaker.Declared {
-		end, _, ok := v.visitEnd(vis.probes)
-		return ok && end == StateOpen
-	}
-	for _, a := range vis.probes[:min(len(vis.probes), v.permitted())] {
 		if !a.failed {
-			return false
+			return Inconclusive
 		}
+		first = min(first, a.early)
 	}
-	return true
+	if vis.fit() && !v.uncounted() && vis.end == StateOpen && vis.probes[len(vis.probes)-1].hi <= first {
+		return Pass
+	}
+	return Inconclusive
 }

@@ -3,6 +3,7 @@ package assert
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -19,24 +20,12 @@ func (r Opens) judge(e *evidence, a Assertion) Verdict {
 		if seg == nil {
 			return r.notOpened(e, v, w, a)
 		}
-		if seg.unsure {
-			return unsureOpening(r.expected())
-		}
 		parts := []Verdict{r.byCount(v, seg, w)}
 		if r.Within > 0 || r.NotBefore > 0 {
 			parts = append(parts, r.byTime(seg, w))
 		}
 		return merge(r.expected(), parts)
 	})
-}
-
-// unsureOpening is the verdict about an opening that single rejections preceded.
-func unsureOpening(expected string) Verdict {
-	return Verdict{
-		Result: Inconclusive, Expected: expected, Observed: "opened, but single calls had been rejected before",
-		Reason: "it may have been open and half-open before without enough calls to show it",
-		Remedy: "raise the rate or the concurrency, or lengthen the wait",
-	}
 }
 
 // expected says what the rule asks.
@@ -49,12 +38,15 @@ func (r Opens) expected() string {
 		s = fmt.Sprintf("opens within %d outcomes", r.WithinCalls)
 	}
 	if r.Within > 0 {
-		s += " within " + short(r.Within)
+		s += ", within " + short(r.Within)
 	}
 	if r.NotBefore > 0 {
-		s += " not before " + short(r.NotBefore)
+		s += ", not before " + short(r.NotBefore)
 	}
-	return s
+	if r.Within > 0 || r.NotBefore > 0 {
+		s += " of the first faulted outcome"
+	}
+	return strings.Replace(s, "opens, ", "opens ", 1)
 }
 
 // tripIn returns the first opening from CLOSED whose likely start lies in w.
@@ -77,73 +69,45 @@ func (v *view) openAt(t time.Duration) bool {
 	return false
 }
 
-// base is where counting starts: the later of the window's start and the close
-// before.
-func (t *trip) base(w Interval) time.Duration { return max(t.since, w.Lo) }
-
-// number is the position of an outcome, from 1, among those counted from base.
-func (t *trip) number(i int, base time.Duration) int {
-	n := 0
-	for _, a := range t.outcomes[:i+1] {
-		if a.o >= base {
-			n++
+// counted is how many outcomes the breaker had recorded when it opened, the
+// tripping one included, as far as they count: from the window's start or the
+// last close.
+func (t *trip) counted(open Interval, w Interval) numbers {
+	n := numbers{Lo: 1}
+	for _, a := range t.outcomes {
+		if a.o < w.Lo {
+			continue
+		}
+		n.Hi++
+		if a.recordedBefore(open) && !t.doubtful(a) {
+			n.Lo++
 		}
 	}
 	return n
 }
 
-// filled reports whether the outcomes counted from base fill the declared window,
-// so that it does not matter what it held before.
-func (v *view) filled(t *trip, base time.Duration) bool {
-	c := v.breaker.Config
-	return v.breaker.Declared && c.WindowType == breakerref.CountBased &&
-		len(t.candidates) > 0 && t.number(t.candidates[0], base) > c.Window
-}
-
-// blame says that stragglers are why a count cannot be told, if there are any.
-func (t *trip) blame(out *Verdict, base time.Duration) {
-	if from := t.straggler(base); from != "" {
-		out.Reason = "calls of phase " + from + " were still under way when counting began, and their outcomes count too"
-		out.Remedy = "put an unmeasured pause (load: {rate: 0/s}) between the two phases"
-	}
-}
-
-// straggler names the phase of a counted outcome whose call was sent before
-// counting began.
-func (t *trip) straggler(base time.Duration) string {
-	for _, a := range t.outcomes {
-		if a.o >= base && a.call.Call.Send < base {
-			return a.call.Call.Phase
-		}
-	}
-	return ""
-}
-
 // byCount judges at which outcome the breaker opened.
 func (r Opens) byCount(v *view, seg *segment, w Interval) Verdict {
 	t := seg.trip
-	base := t.base(w)
-	var seen []int
 	var show []*admission
 	for _, i := range t.candidates {
-		seen = append(seen, t.number(i, base))
 		show = append(show, t.outcomes[i])
 	}
-	if len(seen) == 0 {
+	n := t.counted(seg.from, w)
+	if len(show) == 0 || n.Hi < n.Lo {
 		return Verdict{
-			Result: Inconclusive, Observed: "opened with no outcome before it", Reason: "no outcome at the dependency explains the opening",
+			Result: Inconclusive, Observed: "opened with no outcome before it", Reason: "no outcome at the dependency in this phase explains the opening",
 			Remedy: "look for a limiter, a bulkhead or a forced-open breaker in the SUT",
 		}
 	}
-	out := Verdict{Result: Pass, Evidence: ids(show), Margin: "exact", Observed: "opened at outcome " + numbers(seen)}
-	lo, hi := slices.Min(seen), slices.Max(seen)
-	out.Resolution = fmt.Sprintf("%d outcome(s)", hi-lo+1)
+	out := Verdict{Result: Pass, Evidence: ids(show), Margin: "exact", Observed: "opened at outcome " + n.String()}
+	out.Resolution = plural(n.Hi-n.Lo+1, "outcome")
 	switch {
 	case r.AtCall > 0:
-		r.decideCount(&out, v, t, base, lo == r.AtCall && hi == r.AtCall, r.AtCall < lo || r.AtCall > hi)
+		r.decideCount(&out, v, seg, w, n.Lo == r.AtCall && n.Hi == r.AtCall, r.AtCall < n.Lo || r.AtCall > n.Hi)
 	case r.WithinCalls > 0:
-		out.Margin = fmt.Sprintf("%d outcomes left", r.WithinCalls-hi)
-		r.decideCount(&out, v, t, base, hi <= r.WithinCalls, lo > r.WithinCalls)
+		out.Margin = plural(r.WithinCalls-n.Hi, "outcome") + " left"
+		r.decideCount(&out, v, seg, w, n.Hi <= r.WithinCalls, n.Lo > r.WithinCalls)
 	}
 	return out
 }
@@ -151,63 +115,82 @@ func (r Opens) byCount(v *view, seg *segment, w Interval) Verdict {
 // decideCount settles a count; where the declared breaker, fed with what was
 // observed, had to open elsewhere than the assertion says, the assertion is
 // wrong and not the SUT.
-func (r Opens) decideCount(out *Verdict, v *view, t *trip, base time.Duration, yes, no bool) {
+func (r Opens) decideCount(out *Verdict, v *view, seg *segment, w Interval, yes, no bool) {
+	off := r.AtCall > 0 && v.contradicts(seg.trip)
 	switch {
-	case yes && t.unsure && t.since >= base:
-		out.Result, out.Margin = Inconclusive, ""
-		out.Reason = "the close before is not pinned down, so counting from it is not sure"
-		out.Remedy = "let the close happen in a phase of its own before this one"
-	case yes:
-	case !no:
+	case yes && !off:
+	case !no && !off:
 		out.Result, out.Margin = Inconclusive, ""
 		out.Reason = "outcomes overlap, so the trace cannot tell which of them opened it"
 		out.Remedy = "use load: {calls: ..., concurrency: 1} in this phase"
-		t.blame(out, base)
-	case t.straggler(base) != "":
+		if from := seg.trip.straggler(w); from != "" {
+			out.Reason = "calls of phase " + from + " were still under way when counting began, and their outcomes count too"
+			out.Remedy = pause
+		}
+	case !seg.sure || !seg.from.inside(w.Lo, w.Hi):
 		out.Result, out.Margin = Inconclusive, ""
-		t.blame(out, base)
+		out.Reason = "the trace cannot tell when it opened: it may have done so before this phase, or more than once"
+		out.Remedy = "raise the rate, so that calls come more often than the wait ends"
+	case seg.trip.first && !v.fresh:
+		out.Result, out.Margin = Inconclusive, ""
+		out.Reason = "the SUT was running before, so its window may not have been empty"
+		out.Remedy = "let faultline launch the SUT, or put an unmeasured trip and close before this phase"
 	default:
 		out.Result, out.Margin = Fail, ""
-		if v.breaker.Declared && r.asDeclared(out, v, t, base) {
-			return
-		}
-		if !v.known(t) && !v.filled(t, base) {
-			out.Result = Inconclusive
-			out.Reason = "the SUT was running before, so its window may not have been empty"
-			if t.unsure {
-				out.Reason = "the close before is not pinned down, so what the window held is not known"
-			}
-			out.Remedy = "let faultline launch the SUT, or put an unmeasured trip and close before this phase"
+		r.asDeclared(out, v, seg.trip, w)
+	}
+}
+
+// straggler names the phase of a counted outcome whose call was sent before
+// counting began.
+func (t *trip) straggler(w Interval) string {
+	for _, a := range t.outcomes {
+		if a.o >= w.Lo && a.call.Call.Send < w.Lo {
+			return a.call.Call.Phase
 		}
 	}
+	return ""
+}
+
+// contradicts reports whether the declared breaker cannot have opened where this
+// one did. Which outcomes came after the last close is known only if half-open
+// permits no more than is declared.
+func (v *view) contradicts(t *trip) bool {
+	if !v.breaker.Declared || !t.known || len(v.allowed(t)) > 0 {
+		return false
+	}
+	return t.first || !slices.ContainsFunc(v.visits, func(vis *visit) bool { return v.count(vis).lo > v.permitted() })
 }
 
 // asDeclared turns a failed count into an inconclusive one when the declared
 // breaker would have opened just where the SUT did.
-func (r Opens) asDeclared(out *Verdict, v *view, t *trip, base time.Duration) bool {
-	allowed := v.allowed(t)
-	if len(allowed) == 0 {
-		at, _ := v.openings(t.outcomes)
-		if len(at) > 1 {
-			out.Result = Inconclusive
-			out.Reason = "outcomes overlap, and in another order the declared breaker opens elsewhere"
-			out.Remedy = "use load: {calls: ..., concurrency: 1} in this phase"
-			return true
+func (r Opens) asDeclared(out *Verdict, v *view, t *trip, w Interval) {
+	if len(v.allowed(t)) == 0 {
+		if may := v.openings(t).may; len(may) > 0 {
+			out.Reason = "the declared breaker, fed with the same outcomes, opens at outcome " + t.numbers(may, w).String()
 		}
-		if v.known(t) && len(at) > 0 {
-			out.Reason = "the declared breaker, fed with the same outcomes, opens at outcome " +
-				numbers([]int{t.number(at[0], base), t.number(at[len(at)-1], base)})
-			if t.number(at[len(at)-1], base) == 0 {
-				out.Reason = "the declared breaker, fed with the same outcomes, opens before this phase"
-			}
-		}
-		return false
+		return
 	}
-	before := len(t.outcomes) - t.number(len(t.outcomes)-1, base)
+	before := 0
+	for _, a := range t.outcomes {
+		if a.o < w.Lo {
+			before++
+		}
+	}
 	out.Result = Inconclusive
 	out.Reason = fmt.Sprintf("the window was not empty (%d outcomes before this phase), so the declared breaker opens just there; the assertion asks for something else", before)
 	out.Remedy = "put an unmeasured trip and close before this phase, or start it on a fresh SUT"
-	return true
+}
+
+// numbers is the positions, from 1, of outcomes among those since a window began.
+func (t *trip) numbers(at []int, w Interval) numbers {
+	before := 0
+	for _, a := range t.outcomes {
+		if a.o < w.Lo {
+			before++
+		}
+	}
+	return numbers{Lo: at[0] + 1 - before, Hi: at[len(at)-1] + 1 - before}
 }
 
 // byTime judges when the breaker opened, from the first faulted outcome.
@@ -222,6 +205,9 @@ func (r Opens) byTime(seg *segment, w Interval) Verdict {
 		return Verdict{Result: Inconclusive, Observed: "opened before any faulted outcome", Reason: "there is nothing to count from"}
 	}
 	took := Interval{max(seg.from.Lo-first, 0), seg.from.Hi - first}
+	if !seg.sure {
+		took.Lo = 0
+	}
 	out := Verdict{Result: Pass, Observed: "after " + took.String(), Resolution: short(took.width())}
 	lo, hi := r.NotBefore, r.Within
 	if hi == 0 {
@@ -247,42 +233,28 @@ func (r Opens) notOpened(e *evidence, v *view, w Interval, a Assertion) Verdict 
 		return out
 	}
 	outs, faulted := v.outcomesIn(w)
-	if n := v.rejectionsIn(w); n > 0 && n*100 >= len(outs) {
-		out.Result, out.Observed = Inconclusive, fmt.Sprintf("%d of %d calls were rejected, never three with no admission between", n, n+len(outs))
-		out.Reason = "too few calls came while it was open, or it lets calls through while open"
-		out.Remedy = "raise the rate or the concurrency of this phase, or lengthen the wait"
+	out.Evidence = ids(outs[max(0, len(outs)-3):])
+	out.Observed = fmt.Sprintf("did not open within %s (%d faulted)", plural(len(outs), "outcome"), faulted) + v.laterTrip(e, w)
+	if at, through, rejected := v.holed(Interval{0, w.Hi}); rejected > 0 {
+		out.Result = Inconclusive
+		out.Reason = fmt.Sprintf("the declared breaker opens by outcome %d; from there on this one rejected %d calls and let %d others through", at.Hi, rejected, len(through))
+		out.Remedy = "see breaker.leak"
 		return out
 	}
-	out.Evidence = ids(outs[max(0, len(outs)-3):])
-	out.Observed = fmt.Sprintf("not within %d outcomes (%d faulted)", len(outs), faulted) + v.laterTrip(e, w)
 	at, enough := v.mustOpen(w, r)
 	if !enough {
 		out.Result = Inconclusive
-		out.Reason = fmt.Sprintf("%d faulted outcomes are too few, or came too far apart, to expect a rejected call", faulted)
+		out.Reason = fmt.Sprintf("%s: too few to expect an opening, or calls came too rarely to show it", plural(faulted, "faulted outcome"))
 		out.Remedy = "send more calls in phase " + a.Phase + ", several within the breaker's wait"
 		return out
 	}
 	out.Result = Fail
-	switch {
-	case at > 0:
-		out.Reason = fmt.Sprintf("the declared breaker is open by outcome %d of these", at)
-	case v.breaker.Declared:
-		out.Reason = "the declared breaker is open before this phase"
-	default:
+	if at > 0 {
+		out.Reason = fmt.Sprintf("the declared breaker opens at outcome %d of these", at)
+	} else {
 		out.Reason = fmt.Sprintf("%d outcomes failed at the dependency and calls went on arriving there", faulted)
 	}
 	return out
-}
-
-// rejectionsIn counts the rejections that were sent in a window.
-func (v *view) rejectionsIn(w Interval) int {
-	n := 0
-	for _, r := range v.rej {
-		if w.in(r.lo) {
-			n++
-		}
-	}
-	return n
 }
 
 // outcomesIn returns the outcomes of a window in the order of o and how many of
@@ -300,86 +272,52 @@ func (v *view) outcomesIn(w Interval) (outs []*admission, faulted int) {
 	return outs, faulted
 }
 
+// brief is the shortest wait that an undeclared breaker is thought to have.
+const brief = 100 * time.Millisecond
+
 // mustOpen reports whether an opening was due in a window that shows none:
 // where the breaker is declared, by replaying what was observed since it was
-// closed; else by the asked number of outcomes. at is the number of the outcome
-// in the window at which the declared breaker opens.
-func (v *view) mustOpen(w Interval, r Opens) (at int, enough bool) {
+// closed; else by the asked number of failures. The opening must have shown: a
+// call was admitted for certain when the breaker had to be open. at is the number
+// of the outcome in the window at which the declared breaker opens.
+func (v *view) mustOpen(w Interval, r Opens) (at int, due bool) {
+	if !v.breaker.Declared {
+		return 0, v.failedOn(w, r)
+	}
+	for _, s := range v.segs {
+		if s.state != StateClosed || s.from.Lo >= w.Hi || s.to.Hi <= w.Lo {
+			continue
+		}
+		opens := v.openings(s.stay)
+		if in := opens.in; in.Hi < w.Hi && v.admittedBetween(in.Hi, in.Lo+v.wait) {
+			return s.stay.numbers(opens.may, w).Lo, true
+		}
+	}
+	return 0, false
+}
+
+// failedOn reports whether as many outcomes of a window failed as were asked
+// for, or as Resilience4j wants by default, and calls went on arriving.
+func (v *view) failedOn(w Interval, r Opens) bool {
+	want := max(r.AtCall, r.WithinCalls)
+	if want == 0 {
+		want = breakerref.Default().MinimumCalls
+	}
+	if v.anyRejectedBetween(w.Lo-1, min(w.Hi, forever-1)+1) {
+		return false // it may have been open, but too few calls came to show it
+	}
 	outs, _ := v.outcomesIn(w)
-	if !v.breaker.Declared {
-		want := max(r.AtCall, r.WithinCalls)
-		if want == 0 {
-			want = breakerref.Default().MinimumCalls
+	failed, settled := 0, time.Duration(0)
+	for _, a := range outs {
+		settled = max(settled, a.settled)
+		if a.failed {
+			failed++
 		}
-		failed := 0
-		for _, a := range outs {
-			if a.failed {
-				failed++
-			}
-		}
-		return 0, failed >= want
-	}
-	due := v.dueOpening(w)
-	if due == nil {
-		return 0, false
-	}
-	for _, x := range outs {
-		if x.o <= due.o {
-			at++
-		}
-	}
-	return at, v.shownShut(due)
-}
-
-// dueOpening is the outcome by which the declared breaker, fed with what was
-// observed since it was closed last, is open at the latest; nil when it may stay
-// closed to the end of the window, or its window is not known.
-func (v *view) dueOpening(w Interval) *admission {
-	if !v.breaker.Declared {
-		return nil
-	}
-	since, sure := v.closedSince(w.Lo)
-	if !sure {
-		return nil
-	}
-	var all []*admission
-	for _, a := range v.adm {
-		if a.o != forever && a.o > since && a.o < w.Hi {
-			all = append(all, a)
-		}
-	}
-	sortByOutcome(all)
-	opens, never := v.openings(all)
-	_, faulted := v.outcomesIn(w)
-	if never || len(opens) == 0 || since < 0 && !v.fresh && faulted < 2*v.breaker.Config.Window {
-		return nil
-	}
-	return all[opens[len(opens)-1]]
-}
-
-// shownShut reports whether a call came soon enough after an outcome that had to
-// open the breaker to show that it did not: at low traffic every call may find
-// another wait just over, and look the same.
-func (v *view) shownShut(due *admission) bool {
-	over := due.o + time.Duration(float64(v.breaker.Config.Wait)*(1-earlyShare))
-	for _, x := range v.adm {
-		if x.lo > due.settled && x.hi < over {
-			return true
+		if failed >= want {
+			return v.admittedBetween(settled, settled+brief)
 		}
 	}
 	return false
-}
-
-// closedSince is when the closed stretch that holds t began, -1 for the start, and
-// whether that is pinned down.
-func (v *view) closedSince(t time.Duration) (since time.Duration, sure bool) {
-	since, sure = -1, true
-	for _, vis := range v.visits {
-		if vis.end == StateClosed && vis.endAt.Lo <= t {
-			since, sure = vis.decided, vis.sure
-		}
-	}
-	return since, sure
 }
 
 // laterTrip says where the breaker opened after a window, if it did.
@@ -423,13 +361,15 @@ func nth(lo, hi int) string {
 	return fmt.Sprintf("%d%s", lo, suffix)
 }
 
-// numbers prints a set of positions as one or as a range.
-func numbers(ns []int) string {
-	lo, hi := slices.Min(ns), slices.Max(ns)
-	if lo == hi {
-		return fmt.Sprint(lo)
+// numbers is a range of positions.
+type numbers struct{ Lo, Hi int }
+
+// String prints one position, or the range.
+func (n numbers) String() string {
+	if n.Lo == n.Hi {
+		return strconv.Itoa(n.Lo)
 	}
-	return fmt.Sprintf("%d to %d", lo, hi)
+	return fmt.Sprintf("%d to %d", n.Lo, n.Hi)
 }
 
 // merge combines the parts of one rule: the worst result decides.
@@ -442,4 +382,12 @@ func merge(expected string, parts []Verdict) Verdict {
 	}
 	out.Observed = strings.Join(seen, "; ")
 	return out
+}
+
+// plural counts things.
+func plural(n int, thing string) string {
+	if n == 1 {
+		return "1 " + thing
+	}
+	return fmt.Sprintf("%d %ss", n, thing)
 }

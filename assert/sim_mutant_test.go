@@ -6,39 +6,79 @@ import (
 	"github.com/faultline-go/faultline/breakerref"
 )
 
-// mutant is a defect: how to make a breaker that has it.
+// mutant is a defect: how to make a breaker that has it, and the rules that name
+// it, which must never pass.
 type mutant struct {
-	name string
-	make func(breakerref.Config, time.Time) breaker
+	name  string
+	make  func(breakerref.Config, time.Time) breaker
+	rules []string
+	fits  func(setup) bool // nil: always
 }
 
 // change is a defect of the configuration.
-func change(name string, f func(*breakerref.Config)) mutant {
-	return mutant{name, func(c breakerref.Config, now time.Time) breaker {
+func change(name string, f func(*breakerref.Config), rules ...string) mutant {
+	return mutant{name: name, rules: rules, make: func(c breakerref.Config, now time.Time) breaker {
 		f(&c)
 		return reference(c, now)
 	}}
 }
 
 // leaky lets every k-th rejected call through.
-func leaky(k int) mutant {
-	return mutant{"leaky", func(c breakerref.Config, now time.Time) breaker {
+func leaky(name string, k int) mutant {
+	return mutant{name: name, rules: []string{"no leak"}, make: func(c breakerref.Config, now time.Time) breaker {
 		return &defective{Machine: reference(c, now), leak: k}
 	}}
 }
 
 // lies records outcomes in a state as something else.
-func lies(name string, in breakerref.State, failed bool) mutant {
-	return mutant{name, func(c breakerref.Config, now time.Time) breaker {
+func lies(name string, in breakerref.State, failed bool, rules ...string) mutant {
+	return mutant{name: name, rules: rules, make: func(c breakerref.Config, now time.Time) breaker {
 		return &defective{Machine: reference(c, now), lie: true, in: in, failed: failed}
 	}}
 }
 
 // deaf swallows the outcomes of probes, so that half-open never ends.
 func deaf() mutant {
-	return mutant{"half-open for ever", func(c breakerref.Config, now time.Time) breaker {
+	return mutant{name: "half-open for ever", rules: []string{"closes", "closes after"}, make: func(c breakerref.Config, now time.Time) breaker {
 		return &defective{Machine: reference(c, now), deaf: true}
 	}}
+}
+
+// defects are all mutants.
+func defects() []mutant {
+	few := change("permits ten", func(c *breakerref.Config) { c.Permitted = 10 }, "probes", "probes max")
+	few.fits = func(s setup) bool { return s.Breaker.Permitted < 10 }
+	less := change("permits one less", func(c *breakerref.Config) { c.Permitted-- }, "probes")
+	less.fits = func(s setup) bool { return s.Breaker.Permitted > 1 }
+	early := change("opens one early", func(c *breakerref.Config) {
+		c.MinimumCalls = min(c.MinimumCalls, c.Window) - 1
+	}, "opens")
+	early.fits = func(s setup) bool {
+		return min(s.Breaker.MinimumCalls, s.Breaker.Window) > 1 && s.Breaker.WindowType == breakerref.CountBased
+	}
+	return []mutant{
+		few,
+		change("permits one more", func(c *breakerref.Config) { c.Permitted++ }, "probes", "probes max"),
+		less,
+		change("default window", func(c *breakerref.Config) {
+			c.WindowType, c.Window, c.MinimumCalls = breakerref.CountBased, 100, 100
+		}, "opens"),
+		early,
+		change("opens one late", func(c *breakerref.Config) {
+			c.MinimumCalls = min(c.MinimumCalls, c.Window) + 1
+			c.Window = max(c.Window, c.MinimumCalls)
+		}, "opens"),
+		change("opens at a lower rate", func(c *breakerref.Config) { c.FailureRate *= 0.8 }, "stays"),
+		change("waits twice as long", func(c *breakerref.Config) { c.Wait *= 2 }, "waits"),
+		change("waits half as long", func(c *breakerref.Config) { c.Wait /= 2 }, "waits"),
+		change("waits a fifth longer", func(c *breakerref.Config) { c.Wait += c.Wait / 5 }, "waits"),
+		change("never half-opens", func(c *breakerref.Config) { c.Wait, c.WaitMax = 1000*time.Hour, 0 }, "not stuck", "waits", "closes", "closes after"),
+		lies("never opens", breakerref.Closed, false, "opens", "opens within"),
+		lies("closes after failed probes", breakerref.HalfOpen, false, "reopens"),
+		lies("never closes", breakerref.HalfOpen, true, "closes", "closes after"),
+		deaf(),
+		leaky("leaks every second", 2), leaky("leaks every third", 3), leaky("leaks every tenth", 10), leaky("leaks every hundredth", 100),
+	}
 }
 
 // defective is the reference with a defect.
@@ -49,6 +89,7 @@ type defective struct {
 	in             breakerref.State
 	failed         bool
 	deaf           bool
+	leaked         []time.Time
 }
 
 // Acquire implements breaker.
@@ -57,7 +98,13 @@ func (d *defective) Acquire(now time.Time) bool {
 		return true
 	}
 	d.rejected++
-	return d.leak > 0 && d.rejected%d.leak == 0
+	if d.leak == 0 || d.rejected%d.leak != 0 {
+		return false
+	}
+	if d.State() == breakerref.Open {
+		d.leaked = append(d.leaked, now)
+	}
+	return true
 }
 
 // Record implements breaker.

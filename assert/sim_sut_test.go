@@ -28,6 +28,7 @@ type sut struct {
 	number  int
 	breaker breaker
 	free    int // connections
+	last    happened
 	queue   []func()
 }
 
@@ -67,12 +68,17 @@ func (s *sut) ask() bool {
 func (s *sut) tell(failed bool, took time.Duration) {
 	before := s.breaker.State()
 	s.breaker.Record(s.clock(), failed, took)
+	s.last.recorded++
+	if failed {
+		s.last.failed++
+	}
 	s.note(before)
 }
 
 func (s *sut) note(before breakerref.State) {
 	if after := s.breaker.State(); after != before {
-		s.truth = append(s.truth, happened{s.number, s.now, before, after})
+		s.truth = append(s.truth, happened{s.number, s.now, before, after, s.last.recorded, s.last.failed})
+		s.last = happened{}
 	}
 }
 

@@ -80,6 +80,8 @@ type happened struct {
 	instance int
 	at       time.Duration
 	from, to breakerref.State
+	recorded int // outcomes since the change before
+	failed   int // of these
 }
 
 // result is a trace and what really happened.
@@ -87,7 +89,8 @@ type result struct {
 	trace  *trace.Trace
 	spec   assert.Spec // without assertions
 	truth  []happened
-	failed int // calls without a complete answer
+	leaks  []time.Duration // admissions while open
+	failed int             // calls without a complete answer
 }
 
 // event is something due in the simulation.
@@ -157,7 +160,15 @@ func simulate(s setup) result {
 		e.do()
 	}
 	t := snapshot(w.rec, w.epoch)
-	return result{trace: t, spec: w.spec(), truth: w.truth, failed: w.failed}
+	out := result{trace: t, spec: w.spec(), truth: w.truth, failed: w.failed}
+	for _, s := range w.suts {
+		if d, ok := s.breaker.(*defective); ok {
+			for _, at := range d.leaked {
+				out.leaks = append(out.leaks, at.Sub(w.epoch))
+			}
+		}
+	}
+	return out
 }
 
 // snapshot sorts a trace as the recorder does.

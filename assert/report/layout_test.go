@@ -47,6 +47,12 @@ func anySummary(t *rapid.T) Summary {
 			Margin: anything.Draw(t, "margin"), Reason: anything.Draw(t, "reason"), Evidence: []string{anything.Draw(t, "call")},
 		})
 	}
+	for range rapid.IntRange(0, 4).Draw(t, "checks") {
+		s.Integrity = append(s.Integrity, assert.Check{
+			Name: anything.Draw(t, "check"), Phase: anything.Draw(t, "in"), Expected: anything.Draw(t, "expected"),
+			Observed: anything.Draw(t, "observed"), Affects: rapid.SliceOfN(anything, 0, 3).Draw(t, "affects"),
+		})
+	}
 	return s
 }
 

@@ -3,7 +3,6 @@ package report
 import (
 	"fmt"
 	"io"
-	"slices"
 	"strings"
 
 	"github.com/faultline-go/faultline/assert"
@@ -34,7 +33,10 @@ func (m markdown) head() {
 	fmt.Fprintf(m.out, "## %s %s\n\n", strings.ToUpper(string(m.Verdict)), inline(m.Experiment))
 	fmt.Fprintf(m.out, "%s.\n", inline(sentence(m.Summary)))
 	if m.Reason != "" {
-		fmt.Fprintf(m.out, "\n**Not carried out:** %s\n", inline(m.Reason))
+		fmt.Fprintf(m.out, "\n**%s:** %s\n", shortfall(m.Summary), inline(m.Reason))
+		if text := judged(m.Summary); text != "" {
+			fmt.Fprintf(m.out, "\n**Judged:** %s\n", inline(text))
+		}
 	}
 	if m.Remedy != "" {
 		fmt.Fprintf(m.out, "\n**To do:** %s\n", inline(m.Remedy))
@@ -52,7 +54,7 @@ func (m markdown) table() {
 			result = "**" + result + "**"
 		}
 		fmt.Fprintf(m.out, "| %s | %s | %s | %s | %s |\n",
-			inline(v.ID), result, inline(v.Expected), inline(observed(v)), inline(v.Margin))
+			inline(v.ID), result, inline(v.Expected), inline(capped(observed(v), "verdicts.json")), inline(v.Margin))
 	}
 }
 
@@ -70,6 +72,7 @@ func (m markdown) explain(v assert.Verdict) {
 	fmt.Fprintf(m.out, "\n### %s %s\n\n", strings.ToUpper(string(v.Result)), inline(v.ID))
 	for _, f := range []fact{
 		{"rule", where(m.Summary, v)},
+		{"observed", cutInTable(v)},
 		{"blocked by", v.BlockedBy},
 		{"why", v.Reason},
 		{"resolution", v.Resolution},
@@ -83,25 +86,25 @@ func (m markdown) explain(v assert.Verdict) {
 }
 
 func (m markdown) integrity() {
-	checks := breached(m.Integrity)
-	if len(checks) == 0 {
+	list := breaches(m.Summary)
+	if len(list) == 0 {
 		return
 	}
 	fmt.Fprint(m.out, "\n### Not intact\n\n")
-	var todo []string
-	for _, c := range checks {
-		name := c.Name
-		if c.Phase != "" {
-			name += ", phase " + c.Phase
-		}
-		fmt.Fprintf(m.out, "- %s: expected %s, observed %s\n", inline(name), inline(c.Expected), inline(c.Observed))
-		if c.Remedy != "" && !slices.Contains(todo, c.Remedy) {
-			todo = append(todo, c.Remedy)
-		}
+	for _, b := range list {
+		fmt.Fprintf(m.out, "- %s\n", inline(b))
 	}
-	for _, remedy := range todo {
+	for _, remedy := range remedies(m.Integrity) {
 		fmt.Fprintf(m.out, "- to do: %s\n", inline(remedy))
 	}
+}
+
+// cutInTable is what was observed where the table shows only the first of it.
+func cutInTable(v assert.Verdict) string {
+	if capped(v.Observed, "") == v.Observed {
+		return ""
+	}
+	return v.Observed
 }
 
 // timeline puts the drawing into a code block, where its columns stay aligned.

@@ -144,6 +144,7 @@ func long() Summary {
 
 func cases() map[string]Summary {
 	interrupted := failed()
+	interrupted.Reason = "interrupted by Ctrl-C"
 	interrupted.Verdict, interrupted.ExitCode = Conclude(interrupted.judged(), EndInterrupted, PolicyFail)
 
 	skip := failed()
@@ -166,7 +167,7 @@ func cases() map[string]Summary {
 	return map[string]Summary{
 		"phases": short,
 		"pass":   passed(), "fail": failed(), "inconclusive": unmeasured(), "long": long(),
-		"interrupted": interrupted, "skip": skip, "empty": empty,
+		"interrupted": interrupted, "skip": skip, "empty": empty, "breached": breachedRun(), "waits": manyWaits(),
 	}
 }
 

@@ -3,7 +3,6 @@ package report
 import (
 	"fmt"
 	"io"
-	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -92,7 +91,7 @@ func (t text) table() []string {
 	tab := table{head: []string{"ASSERTION", "VERDICT", "EXPECTED", "OBSERVED", "MARGIN"}}
 	for _, v := range t.Assertions {
 		tab.rows = append(tab.rows, []string{
-			oneLine(v.ID), word(v.Result), oneLine(v.Expected), oneLine(observed(v)), oneLine(v.Margin),
+			oneLine(v.ID), word(v.Result), oneLine(v.Expected), oneLine(t.cell(v)), oneLine(v.Margin),
 		})
 	}
 	tab.tint = func(r, c int, cell string) string {
@@ -113,6 +112,38 @@ func observed(v assert.Verdict) string {
 		return "blocked by " + v.BlockedBy
 	}
 	return v.Observed
+}
+
+// cell is what was observed as the table has room for it.
+func (t text) cell(v assert.Verdict) string {
+	at := "verdicts.json"
+	if (v.Result == assert.Fail || v.Result == assert.Inconclusive) && !explained(t.Summary, v) {
+		at = "below"
+	}
+	return capped(observed(v), at)
+}
+
+// mostObserved is how many observations a table's cell lists. Up to one more is
+// printed, since saying that it is missing would take as much room.
+const mostObserved = 3
+
+// capped cuts a list of observations and says how many are missing and where they
+// are. How many of how many they are, which ends the list, stays.
+func capped(list, at string) string {
+	parts := strings.Split(list, "; ")
+	more := len(parts) - mostObserved
+	if more <= 1 {
+		return list
+	}
+	tail := ""
+	if last := parts[len(parts)-1]; strings.Contains(last, " (") {
+		end := last[strings.Index(last, " ("):]
+		var n, of int
+		if _, err := fmt.Sscanf(end, " (%d of %d", &n, &of); err == nil {
+			tail = end
+		}
+	}
+	return fmt.Sprintf("%s; ... and %d more, see %s%s", strings.Join(parts[:mostObserved], "; "), more, at, tail)
 }
 
 // word is a result as the table prints it; what is bad stands out also without
@@ -224,39 +255,6 @@ func (t text) skipped(v assert.Verdict) []string {
 	return t.titled(resultColor(v.Result), word(v.Result), v.ID+": "+why)
 }
 
-// integrity lists the checks that did not hold, and what to do, each once.
-func (t text) integrity() []string {
-	var lines, todo []string
-	for _, c := range breached(t.Integrity) {
-		title := c.Name
-		if c.Phase != "" {
-			title += ", phase " + c.Phase
-		}
-		lines = append(lines, t.titled(yellow, "NOT INTACT",
-			fmt.Sprintf("%s: expected %s, observed %s", title, c.Expected, c.Observed))...)
-		if c.Remedy != "" && !slices.Contains(todo, c.Remedy) {
-			todo = append(todo, c.Remedy)
-		}
-	}
-	for _, remedy := range todo {
-		lines = append(lines, t.facts([]fact{{"to do", remedy}})...)
-	}
-	return lines
-}
-
-func breached(checks []assert.Check) []assert.Check {
-	return slices.DeleteFunc(slices.Clone(checks), func(c assert.Check) bool { return c.OK })
-}
-
-// trouble says why the run could not be carried out.
-func (t text) trouble() []string {
-	if t.Reason == "" {
-		return nil
-	}
-	return append(t.titled(yellow, "NOT CARRIED OUT", ""),
-		t.facts([]fact{{"why", t.Reason}, {"to do", t.Remedy}})...)
-}
-
 // verdict is the last line, and the only one that most people read.
 func (t text) verdict() []string {
 	return t.titled(outcomeColor(t.Verdict), strings.ToUpper(string(t.Verdict)), sentence(t.Summary))
@@ -289,7 +287,7 @@ func sentence(s Summary) string {
 	return fmt.Sprintf("%s (exit %d)", text, s.ExitCode)
 }
 
-// mostIDs is how many assertions the last line names.
+// mostIDs is how many items a line lists, such as the assertions of the last one.
 const mostIDs = 5
 
 func ids(verdicts []assert.Verdict, r assert.Result) string {
@@ -299,8 +297,13 @@ func ids(verdicts []assert.Verdict, r assert.Result) string {
 			list = append(list, v.ID)
 		}
 	}
+	return some(list)
+}
+
+// some lists as much as a line has room for, and how many more there are.
+func some(list []string) string {
 	if len(list) > mostIDs {
-		list = append(list[:mostIDs], fmt.Sprintf("and %d more", len(list)-mostIDs))
+		list = append(list[:mostIDs:mostIDs], fmt.Sprintf("and %d more", len(list)-mostIDs))
 	}
 	return strings.Join(list, ", ")
 }

@@ -83,7 +83,7 @@ func (t timeline) lines(width int, paint func(assert.State, string) string) []st
 	for _, b := range t.breakers {
 		name := lane(b)
 		if utf8.RuneCountInString(name) > label {
-			out = append(out, name)
+			out = append(out, wrap(name, width)...)
 			name = ""
 		}
 		row := pad(name, label) + gap + t.draw(a, b, paint)

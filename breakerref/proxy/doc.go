@@ -25,7 +25,7 @@
 // Every permitted call is recorded exactly once, with the time from the permission
 // to the end of the answer. It failed if [match.Failure] says so of its status, its
 // duration, or its lack of an answer. A refused or unreachable connection counts
-// as a reset; a broken answer, and any error without a better name, as eof; the
+// as a reset, although the reason names it as what it is; a broken answer, and any error without a better name, as eof; the
 // proxy's own timeout as a timeout, also when it ran out while waiting for a
 // connection of the pool. What [match.Failure] does not list is a success, as an
 // exception is that recordExceptions does not list.

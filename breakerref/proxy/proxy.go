@@ -26,7 +26,7 @@ type Answer struct {
 // Config describes a proxy.
 type Config struct {
 	Addr     string            // host:port to listen at; port 0 is chosen by the system
-	Upstream string            // base URL of the dependency, http or https
+	Upstream string            // base URL of the dependency, http or https, a path at most
 	Breaker  breakerref.Config // see breakerref.Default
 	Failure  match.Failure     // what the breaker counts; the zero value counts nothing
 	Timeout  time.Duration     // of one attempt, up to the end of its answer; 0: none
@@ -119,6 +119,8 @@ func check(cfg Config) (*url.URL, error) {
 	upstream, err := url.Parse(cfg.Upstream)
 	if err != nil || upstream.Host == "" || upstream.Scheme != "http" && upstream.Scheme != "https" {
 		problems = append(problems, fmt.Errorf("the upstream is %q, must be a URL such as http://127.0.0.1:9901", cfg.Upstream))
+	} else if upstream.RawQuery != "" || upstream.ForceQuery || upstream.Fragment != "" || upstream.User != nil {
+		problems = append(problems, fmt.Errorf("the upstream is %q, must have neither a query, a fragment nor a user, since requests bring their own", upstream.Redacted()))
 	}
 	for _, n := range []struct {
 		name  string

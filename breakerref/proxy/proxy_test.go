@@ -359,6 +359,16 @@ the fallback's status is 20, must be from 200 to 599`
 	if err == nil || err.Error() != want {
 		t.Errorf("got  %v\nwant %s", err, want)
 	}
+	for _, upstream := range []string{"http://127.0.0.1:1/a?b=c", "http://127.0.0.1:1?", "http://127.0.0.1:1/#part", "http://me:secret@127.0.0.1:1"} {
+		cfg = good()
+		cfg.Addr, cfg.Upstream = "127.0.0.1:0", upstream
+		if p, err := proxy.Start(t.Context(), cfg); err == nil {
+			closeProxy(t, p)
+			t.Errorf("upstream %s is taken, and a part of it would be ignored", upstream)
+		} else if !strings.Contains(err.Error(), "neither a query, a fragment nor a user") || strings.Contains(err.Error(), "secret") {
+			t.Errorf("upstream %s: %v", upstream, err)
+		}
+	}
 	cfg = good()
 	cfg.Upstream, cfg.Breaker.Window = "http://127.0.0.1:9901", 0
 	if _, err = proxy.Start(t.Context(), cfg); err == nil || !strings.Contains(err.Error(), "slidingWindowSize is 0") {

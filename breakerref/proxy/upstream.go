@@ -24,6 +24,10 @@ const (
 	reset    cause = "reset"
 	eof      cause = "eof"
 	stopping cause = "the proxy is stopping"
+
+	// There was no connection to begin with. Both count as a reset.
+	nobody      cause = "connection refused"
+	unreachable cause = "unreachable"
 )
 
 // answer is a complete answer of the dependency.
@@ -72,7 +76,7 @@ func (p *Proxy) counts(a *answer, c cause, took time.Duration) bool {
 	switch c {
 	case timeout:
 		return f.Abandon
-	case reset:
+	case reset, nobody, unreachable:
 		return f.Reset
 	case eof:
 		return f.EOF
@@ -132,8 +136,8 @@ func (p *Proxy) join(u *url.URL) *url.URL {
 	return &joined
 }
 
-// causeOf gives an error of the way to the dependency the name that match.Failure
-// knows it by.
+// causeOf gives an error of the way to the dependency the name that a reader of the
+// answer knows it by.
 func causeOf(base context.Context, err error) cause {
 	var slow net.Error
 	switch {
@@ -145,7 +149,10 @@ func causeOf(base context.Context, err error) cause {
 		return reset
 	}
 	if _, ok := errors.AsType[*unreachableError](err); ok {
-		return reset
+		if errors.Is(err, syscall.ECONNREFUSED) {
+			return nobody
+		}
+		return unreachable
 	}
 	return eof
 }

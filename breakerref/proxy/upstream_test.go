@@ -135,7 +135,7 @@ func TestARefusedConnectionIsAReset(t *testing.T) {
 	}
 	l.Close()
 	cfg := good()
-	cfg.Failure = match.Failure{Reset: true}
+	cfg.Failure, cfg.Fallback = match.Failure{Reset: true}, nil
 	w := loopback(t, cfg)
 	cfg.Addr, cfg.Upstream = "127.0.0.1:0", "http://"+l.Addr().String()
 	p, err := proxy.Start(t.Context(), cfg)
@@ -144,9 +144,11 @@ func TestARefusedConnectionIsAReset(t *testing.T) {
 	}
 	defer closeProxy(t, p)
 	w.Proxy = p
-	w.get(t.Context()).want(t, 202, proxy.SourceFallback)
-	if m := w.metrics(t); m.Failed != 1 {
-		t.Errorf("metrics are %+v, want 1 failure", m)
+	r := w.get(t.Context())
+	r.want(t, 502, proxy.SourceNone)
+	// It counts as a reset and is called what it is.
+	if m := w.metrics(t); m.Failed != 1 || !strings.Contains(r.body, "connection refused") || strings.Contains(r.body, "reset") {
+		t.Errorf("got %s and %+v, want a refused connection and 1 failure", r.body, m)
 	}
 }
 
@@ -157,8 +159,8 @@ func TestAFailedDialIsAReset(t *testing.T) {
 	w := loopback(t, cfg)
 	r := w.get(t.Context())
 	r.want(t, 502, proxy.SourceNone)
-	if m := w.metrics(t); m.Failed != 1 || !strings.Contains(r.body, "reset") {
-		t.Errorf("got %s and %+v, want a reset and 1 failure", r.body, m)
+	if m := w.metrics(t); m.Failed != 1 || !strings.Contains(r.body, "unreachable") {
+		t.Errorf("got %s and %+v, want an unreachable dependency and 1 failure", r.body, m)
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -174,6 +175,11 @@ func TestFirstSignalStopsAndJudges(t *testing.T) {
 		if s.Verdict != report.OutcomeInterrupted || s.ExitCode != tt.code || s.Calls != 30 || !strings.Contains(s.Reason, tt.name) {
 			t.Errorf("%v: verdicts.json says %+v", tt.signal, s)
 		}
+		for _, words := range []string{"INTERRUPTED\n  why         interrupted by " + tt.name + "\n  judged      what was recorded until then, up to phase healthy;"} {
+			if !strings.Contains(f.out.String(), words) || strings.Contains(f.out.String(), "NOT CARRIED OUT") {
+				t.Errorf("%v: %q is missing in:\n%s", tt.signal, words, f.out.String())
+			}
+		}
 		for _, words := range []string{"interrupted by " + tt.name + "; stopping the load", "testdata/good.yaml: not run"} {
 			if !strings.Contains(f.err.String(), words) {
 				t.Errorf("%q is missing in:\n%s", words, f.err.String())
@@ -264,6 +270,49 @@ func TestDefaultFolders(t *testing.T) {
 	for _, dir := range []string{"good-20261130-010203", "good-20261130-010203-2"} {
 		if s := summary(t, filepath.Join("faultline-out", dir)); s.Experiment != "good" {
 			t.Errorf("%s: %+v", dir, s)
+		}
+	}
+}
+
+// plan.yaml does the same from wherever it is run: it no longer depends on the
+// folder of the experiment.
+func TestMovable(t *testing.T) {
+	abs, err := filepath.Abs("some/folder")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for dir, want := range map[string]string{"": abs, "svc": filepath.Join(abs, "svc"), "../svc": filepath.Join(filepath.Dir(abs), "svc"), abs: abs} {
+		plan := &experiments.Plan{SUT: experiments.SUT{Launch: &experiments.Launch{Dir: dir, Command: []string{"x"}}}}
+		got, err := movable(plan, "some/folder")
+		if err != nil || got.SUT.Launch.Dir != want || got.SUT.Launch.Command[0] != "x" {
+			t.Errorf("%q: %+v, %v; want %q", dir, got.SUT.Launch, err, want)
+		}
+		if plan.SUT.Launch.Dir != dir {
+			t.Errorf("%q: the plan that is carried out has changed to %q", dir, plan.SUT.Launch.Dir)
+		}
+	}
+	plan := &experiments.Plan{}
+	if got, err := movable(plan, "some/folder"); got != plan || err != nil {
+		t.Errorf("nothing is launched: %+v, %v", got, err)
+	}
+}
+
+// A run that was not carried out blames no integrity check for what is undecided.
+func TestNotCarriedOutBlamesNoCheck(t *testing.T) {
+	for _, died := range []bool{false, true} {
+		f := newFake(func(context.Context, *experiments.Plan, run.Options) (*run.Result, error) {
+			r := recorded()
+			r.Trace.Attempts = nil // So that a check does not hold and voids the verdict.
+			if died {
+				return r, &run.PreconditionError{What: "the service died"}
+			}
+			return r, nil
+		})
+		dir := filepath.Join(t.TempDir(), "out")
+		f.main([]string{"run", "--out", dir, "testdata/good.yaml"})
+		blamed := slices.ContainsFunc(summary(t, dir).Integrity, func(c assert.Check) bool { return len(c.Affects) > 0 })
+		if blamed == died {
+			t.Errorf("the service died: %v, checks blamed: %v\n%s", died, blamed, f.out.String())
 		}
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/faultline-go/faultline/assert"
@@ -47,7 +48,11 @@ func (a app) carryOutJob(ctx context.Context, f runFlags, j job) outcome {
 func (a app) measure(ctx context.Context, f runFlags, j job) (*run.Result, error) {
 	// The plan is written first, so that a run that dies leaves what it was.
 	if err := writeAtomic(filepath.Join(j.dir, "plan.yaml"), func(w io.Writer) error {
-		doc, err := experiments.MarshalPlan(j.plan)
+		plan, err := movable(j.plan, filepath.Dir(j.file))
+		if err != nil {
+			return err
+		}
+		doc, err := experiments.MarshalPlan(plan)
 		if err != nil {
 			return err
 		}
@@ -74,6 +79,25 @@ func (a app) measure(ctx context.Context, f runFlags, j job) (*run.Result, error
 	return a.carryOut(ctx, j.plan, opt)
 }
 
+// movable is a plan that does the same wherever its file lies: the folder that the
+// service is launched in no longer depends on that of the experiment.
+func movable(p *experiments.Plan, folder string) (*experiments.Plan, error) {
+	if p.SUT.Launch == nil {
+		return p, nil
+	}
+	launch := *p.SUT.Launch
+	if !filepath.IsAbs(launch.Dir) {
+		dir, err := filepath.Abs(filepath.Join(folder, launch.Dir))
+		if err != nil {
+			return nil, fmt.Errorf("find the folder that the service is launched in: %w", err)
+		}
+		launch.Dir = dir
+	}
+	moved := *p
+	moved.SUT.Launch = &launch
+	return &moved, nil
+}
+
 // conclude judges what was recorded and says what it comes to.
 //
 // A run that could not be carried out decides nothing, whatever its trace holds: a
@@ -94,6 +118,7 @@ func (o *outcome) conclude(ctx context.Context, plan *experiments.Plan, res *run
 	measured := len(recorded.Phases) > 0
 	if !measured || o.end == report.EndUnmeasured {
 		rep.Verdicts = undecided(rep.Verdicts, s.Reason, s.Remedy)
+		rep.Integrity = blameless(rep.Integrity)
 	}
 	if !measured {
 		rep.Integrity, rep.Breakers = nil, nil
@@ -108,9 +133,9 @@ func ending(ctx context.Context, res *run.Result, err error) (end report.End, re
 	i := interrupted(ctx)
 	switch {
 	case i != nil && (err != nil || res == nil || res.Interrupted):
-		reason = i.Error() + "; what had been recorded until then was judged"
+		reason = i.Error()
 		if !hasPhases(res) {
-			reason = i.Error() + " before the first phase"
+			reason += " before the first phase"
 		}
 		return i.end(), reason, ""
 	case errors.As(err, &precondition):
@@ -136,6 +161,16 @@ func undecided(verdicts []assert.Verdict, reason, remedy string) []assert.Verdic
 			Result: assert.Inconclusive, Expected: v.Expected, Observed: "not measured",
 			Reason: reason, Remedy: remedy,
 		})
+	}
+	return out
+}
+
+// blameless returns checks that made no verdict inconclusive, since something else
+// did.
+func blameless(checks []assert.Check) []assert.Check {
+	out := slices.Clone(checks)
+	for i := range out {
+		out[i].Affects = nil
 	}
 	return out
 }
@@ -225,6 +260,19 @@ func (a app) print(f runFlags, s report.Summary, another bool) bool {
 		a.say("faultline: %v", err)
 	}
 	return a.put(b.String()) && err == nil
+}
+
+// whereabouts says at the end of a report where the run's folder is, on standard
+// error: the last line of standard output is the verdict.
+func (a app) whereabouts(f runFlags, j job, o outcome) {
+	if f.format.word == formatJSON || f.quiet && o.summary.Verdict == report.OutcomePass {
+		return
+	}
+	if o.lost {
+		a.say("what could be written of this run is in %s", j.dir)
+		return
+	}
+	a.say("everything of this run is in %s", j.dir)
 }
 
 // put writes to standard output and reports whether it could.

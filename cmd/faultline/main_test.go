@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"errors"
+	"net"
 	"os"
 	"os/exec"
 	"strconv"
@@ -11,6 +12,8 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 	"github.com/spf13/cobra"
+
+	"github.com/faultline-go/faultline/breakerref/proxy"
 )
 
 func TestMain(m *testing.M) {
@@ -85,7 +88,11 @@ func TestUsage(t *testing.T) {
 		{"a folder", []string{"run", folder}, 2, folder + ": is a folder; name the experiment files in it"},
 		{"format", []string{"run", "--format", "github", "x.yaml"}, 2, "allowed are text and json"},
 		{"policy", []string{"run", "--inconclusive", "pass", "x.yaml"}, 2, "allowed are fail and skip"},
-		{"seed", []string{"run", "--seed", "-1", "x.yaml"}, 2, `invalid argument "-1" for "--seed"`},
+		{"seed", []string{"run", "--seed", "-1", "x.yaml"}, 2, `invalid argument "-1" for "--seed" flag: write a whole number from 0 to 18446744073709551615, as 42`},
+		{"seed in words", []string{"run", "--seed", "abc", "x.yaml"}, 2, `"abc" for "--seed" flag: write a whole number from 0 to`},
+		{"seed too large", []string{"run", "--seed", "18446744073709551616", "x.yaml"}, 2, "write a whole number from 0 to 18446744073709551615"},
+		{"junit that cannot be written", []string{"run", "--junit", folder + "/" + strings.Repeat("x", 300), "testdata/good.yaml"}, 2, "name a file that can be written"},
+		{"junit below a file", []string{"run", "--junit", "testdata/good.yaml/junit.xml", "testdata/good.yaml"}, 2, "--junit testdata/good.yaml/junit.xml: "},
 		{"version", []string{"version"}, 0, "go        go1."},
 		{"version takes nothing", []string{"version", "x"}, 2, "takes no arguments"},
 		{"version as a flag", []string{"--version"}, 0, "faultline version "},
@@ -95,6 +102,11 @@ func TestUsage(t *testing.T) {
 		{"target on another interface", []string{"target", "--listen", "192.0.2.1:80", "--upstream", "http://127.0.0.1:1"}, 2, "loopback only"},
 		{"target nowhere", []string{"target", "--listen", "here", "--upstream", "http://127.0.0.1:1"}, 2, "write host:port"},
 		{"target with an address for a URL", []string{"target", "--upstream", "127.0.0.1:1"}, 2, "write the dependency's URL"},
+		{"target with a query", []string{"target", "--upstream", "http://127.0.0.1:1/a?b=c"}, 2, "write the base URL only, as http://127.0.0.1:1/a\n"},
+		{"target with an empty query", []string{"target", "--upstream", "http://127.0.0.1:1?"}, 2, "write the base URL only, as http://127.0.0.1:1\n"},
+		{"target with a fragment", []string{"target", "--upstream", "http://127.0.0.1:1/a#b"}, 2, "write the base URL only"},
+		{"target with a user", []string{"target", "--upstream", "http://me:secret@127.0.0.1:1"}, 2, "--upstream http://me:xxxxx@127.0.0.1:1: "},
+		{"target with a number in words", []string{"target", "--minimum-calls", "ten"}, 2, `invalid argument "ten" for "--minimum-calls" flag: write a whole number, as 10`},
 		{"target without units", []string{"target", "--wait", "5"}, 2, "5 has no unit"},
 		{"target with a bad share", []string{"target", "--failure-rate", "0.5"}, 2, "percent"},
 		{"target with a bad window", []string{"target", "--window", "1500ms"}, 2, "of whole seconds, as 10s"},
@@ -116,7 +128,43 @@ func TestUsage(t *testing.T) {
 			if silent != "" {
 				t.Errorf("the other stream is not silent:\n%s", silent)
 			}
+			if strings.Contains(stderr, "strconv") || strings.Contains(stderr, "secret") {
+				t.Errorf("this is not for people:\n%s", stderr)
+			}
 		})
+	}
+}
+
+// A port that is taken is named, with a way out; it is no bad usage.
+func TestTargetOnATakenPort(t *testing.T) {
+	var lc net.ListenConfig
+	l, err := lc.Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = l.Close() }()
+	_, port, err := net.SplitHostPort(l.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	code, stdout, stderr := call("target", "--listen", l.Addr().String(), "--upstream", "http://127.0.0.1:1")
+	if code != 3 || stdout != "" {
+		t.Errorf("exit code %d\n%s", code, stdout)
+	}
+	for _, want := range []string{"port " + port + " is taken", "choose another with --listen"} {
+		if !strings.Contains(stderr, want) {
+			t.Errorf("%q is missing in:\n%s", want, stderr)
+		}
+	}
+}
+
+// No timeout is said in words, since 0s could be taken for none at all.
+func TestTargetWithoutTimeout(t *testing.T) {
+	for timeout, want := range map[timespan]string{0: "none: waits for the dependency without end", timespan(2e9): "2s"} {
+		f := targetFlags{timeout: timeout}
+		if got := f.describe("http://127.0.0.1:1", proxy.Config{}); !strings.Contains(got, "  timeout          "+want+"\n") {
+			t.Errorf("%q is missing in:\n%s", want, got)
+		}
 	}
 }
 

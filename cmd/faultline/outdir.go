@@ -53,6 +53,38 @@ func givenFolder(dir string) error {
 	return nil
 }
 
+// givenFile makes the folder of a file that a flag names, and finds out whether
+// [writeAtomic] will be able to write the file, before there is something to lose.
+func givenFile(path string) error {
+	dir := filepath.Dir(path)
+	switch info, err := os.Stat(path); {
+	case err == nil && info.IsDir():
+		return fmt.Errorf("is a folder; name a file, such as %s", filepath.Join(path, "junit.xml"))
+	case err == nil && !info.Mode().IsRegular():
+		// It would be replaced, and it may be a device that others need.
+		return errors.New("is not a regular file; name one, or a new one")
+	}
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return fmt.Errorf("%w; name a file in a folder that can be made", err)
+	}
+	probe, err := tempFor(path)
+	if e, ok := errors.AsType[*fs.PathError](err); ok {
+		err = e.Err // The name of the probe is nobody's business.
+	}
+	if err != nil {
+		return fmt.Errorf("cannot be written: %w; name a file that can be written", err)
+	}
+	if err := errors.Join(probe.Close(), os.Remove(probe.Name())); err != nil {
+		return fmt.Errorf("%w; name a file that can be written", err)
+	}
+	return nil
+}
+
+// tempFor makes the file that becomes path when all of it is written.
+func tempFor(path string) (*os.File, error) {
+	return os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+"-*")
+}
+
 // folderName is an experiment's name as the name of a folder that is not hidden
 // and leads nowhere else.
 func folderName(experiment string) string {
@@ -66,7 +98,7 @@ func folderName(experiment string) string {
 // writeAtomic writes a file so that whoever reads it, also after a crash, finds
 // all of it or nothing.
 func writeAtomic(path string, write func(io.Writer) error) (err error) {
-	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+"-*")
+	f, err := tempFor(path)
 	if err != nil {
 		return fmt.Errorf("write %s: %w", path, err)
 	}

@@ -2,10 +2,16 @@ package main
 
 import (
 	"errors"
+	"fmt"
 	"io"
+	"io/fs"
+	"net"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
 )
 
 func TestFolderName(t *testing.T) {
@@ -55,5 +61,52 @@ func TestWriteAtomic(t *testing.T) {
 	}
 	if err := writeAtomic(filepath.Join(dir, "no", "such"), func(io.Writer) error { return nil }); err == nil {
 		t.Error("no error without a folder")
+	}
+}
+
+// What --junit names is known to be writable before a run that would be lost.
+func TestGivenFile(t *testing.T) {
+	dir := t.TempDir()
+	// A socket stands for all that is no regular file: to write over a device, as a
+	// broken check would, is to break the machine.
+	socket := filepath.Join(dir, "socket")
+	var lc net.ListenConfig
+	l, err := lc.Listen(t.Context(), "unix", socket)
+	if err != nil {
+		t.Skipf("no sockets in files here: %v", err)
+	}
+	defer func() { _ = l.Close() }()
+	there := filepath.Join(dir, "there.xml")
+	if err := os.WriteFile(there, []byte("old"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for path, want := range map[string]string{
+		filepath.Join(dir, "new.xml"):              "",
+		filepath.Join(dir, "ci", "a", "junit.xml"): "",
+		there:                             "",
+		dir:                               "is a folder; name a file",
+		socket:                            "is not a regular file",
+		filepath.Join(there, "junit.xml"): "name a file in a folder that can be made",
+		filepath.Join(dir, strings.Repeat("x", 300)): "name a file that can be written",
+	} {
+		err := givenFile(path)
+		if got := fmt.Sprint(err); (err == nil) != (want == "") || !strings.Contains(got, want) && want != "" {
+			t.Errorf("%s: %v, want %q", path, err, want)
+		}
+	}
+	if got, _ := os.ReadFile(there); string(got) != "old" {
+		t.Errorf("the check wrote over a file: %q", got)
+	}
+	var left []string
+	if err := filepath.WalkDir(dir, func(_ string, d fs.DirEntry, err error) error {
+		if !d.IsDir() {
+			left = append(left, d.Name())
+		}
+		return err
+	}); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]string{"socket", "there.xml"}, left); diff != "" {
+		t.Errorf("files (-want +left by the check):\n%s", diff)
 	}
 }

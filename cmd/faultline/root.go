@@ -5,10 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"os/signal"
 	"runtime/debug"
 	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -160,6 +162,11 @@ func flagError(cmd *cobra.Command, err error) error {
 			hint = "; did you mean --" + near + "?"
 		}
 	}
+	if invalid, ok := errors.AsType[*pflag.InvalidValueError](err); ok && invalid.GetFlag().Value.Type() == "int" {
+		// The words of strconv say nothing to who types a command.
+		err = fmt.Errorf("invalid argument %q for %q flag: write a whole number, as %s",
+			invalid.GetValue(), "--"+invalid.GetFlag().Name, invalid.GetFlag().DefValue)
+	}
 	return fmt.Errorf("%w%s\nSee %s --help", err, hint, cmd.CommandPath())
 }
 
@@ -181,6 +188,25 @@ func helpCommand() *cobra.Command {
 			return about.Help()
 		},
 	}
+}
+
+// seed is the seed as a flag.
+type seed uint64
+
+// String implements pflag.Value.
+func (s *seed) String() string { return strconv.FormatUint(uint64(*s), 10) }
+
+// Type implements pflag.Value.
+func (s *seed) Type() string { return "number" }
+
+// Set implements pflag.Value.
+func (s *seed) Set(text string) error {
+	n, err := strconv.ParseUint(text, 0, 64)
+	if err != nil {
+		return fmt.Errorf("write a whole number from 0 to %d, as 42", uint64(math.MaxUint64))
+	}
+	*s = seed(n)
+	return nil
 }
 
 // choice is a flag with a few allowed words.

@@ -29,7 +29,7 @@ const (
 type runFlags struct {
 	out          string
 	junit        string
-	seed         uint64
+	seed         seed
 	seedGiven    bool
 	format       choice
 	inconclusive choice
@@ -39,6 +39,7 @@ type runFlags struct {
 
 func (a app) runCommand() *cobra.Command {
 	f := runFlags{
+		seed:         defaultSeed,
 		format:       choice{formatText, []string{formatText, formatJSON}},
 		inconclusive: choice{string(report.PolicyFail), []string{string(report.PolicyFail), string(report.PolicySkip)}},
 	}
@@ -73,7 +74,7 @@ once.`,
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&f.out, "out", "", "folder `DIR` of the run, new or empty; with several files, each gets a folder in it (default: a new one under "+outRoot+")")
-	flags.Uint64Var(&f.seed, "seed", defaultSeed, "seed `N` of everything random; wins over the one in the experiment")
+	flags.Var(&f.seed, "seed", "seed `N` of everything random; wins over the one in the experiment")
 	flags.StringVar(&f.junit, "junit", "", "also write a JUnit XML `FILE` with all experiments")
 	flags.Var(&f.format, "format", "what goes to standard output; json is the content of verdicts.json")
 	flags.Var(&f.inconclusive, "inconclusive", "what an assertion that could not be decided counts as: exit code 3, or 0")
@@ -110,7 +111,7 @@ func (a app) load(f runFlags, files []string) ([]*experiments.Plan, error) {
 			continue
 		}
 		if f.seedGiven {
-			plan.Seed = f.seed
+			plan.Seed = uint64(f.seed)
 		}
 		plans = append(plans, plan)
 	}
@@ -158,10 +159,7 @@ type job struct {
 // for want of one.
 func (a app) prepare(f runFlags, files []string, plans []*experiments.Plan) ([]job, error) {
 	if f.junit != "" {
-		if info, err := os.Stat(f.junit); err == nil && info.IsDir() {
-			return nil, fmt.Errorf("--junit %s: is a folder; name a file, such as %s", f.junit, filepath.Join(f.junit, "junit.xml"))
-		}
-		if err := os.MkdirAll(filepath.Dir(f.junit), 0o755); err != nil {
+		if err := givenFile(f.junit); err != nil {
 			return nil, fmt.Errorf("--junit %s: %w", f.junit, err)
 		}
 	}
@@ -224,6 +222,7 @@ func (a app) runJobs(ctx context.Context, f runFlags, jobs []job) int {
 		}
 		o := a.carryOutJob(ctx, f, j)
 		told = a.print(f, o.summary, len(done) > 0) && told
+		a.whereabouts(f, j, o)
 		done = append(done, o)
 	}
 	if f.junit != "" {

@@ -10,6 +10,7 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -75,7 +76,7 @@ runs until Ctrl-C.`,
 	flags.IntVar(&f.permitted, "permitted-calls", 3, "probes when half-open")
 	flags.Var(&f.slowOver, "slow-over", "calls that take longer are slow")
 	flags.Var(&f.slowRate, "slow-rate", "share of slow calls that opens the breaker")
-	flags.Var(&f.timeout, "timeout", "patience with the dependency")
+	flags.Var(&f.timeout, "timeout", "patience with the dependency, up to the end of its answer; 0s is without end")
 	flags.IntVar(&f.status, "fallback-status", http.StatusOK, "status of the fallback")
 	flags.StringVar(&f.body, "fallback-body", "", "answer of the fallback; without it and --fallback-status there is no fallback")
 	return cmd
@@ -90,7 +91,7 @@ func (a app) runTarget(ctx context.Context, f targetFlags) error {
 	code := a.untilSignal(ctx, "stopping; once more to stop at once", func(ctx context.Context) int {
 		p, err := proxy.Start(ctx, cfg)
 		if err != nil {
-			a.say("faultline: %v", err)
+			a.say("faultline: %v", occupied(f.listen, err))
 			return report.ExitInconclusive
 		}
 		_, err = io.WriteString(a.stdout, f.describe(p.URL(), cfg))
@@ -104,6 +105,17 @@ func (a app) runTarget(ctx context.Context, f targetFlags) error {
 		return report.ExitPass
 	})
 	return exit(code, nil)
+}
+
+// occupied says what to do about an address that could not be listened at.
+func occupied(listen string, err error) error {
+	if _, ok := errors.AsType[*net.OpError](err); !ok {
+		return err
+	}
+	if _, port, splitErr := net.SplitHostPort(listen); splitErr == nil && errors.Is(err, syscall.EADDRINUSE) {
+		return fmt.Errorf("--listen %s: port %s is taken by another program; end that one, or choose another with --listen, as --listen 127.0.0.1:0 for any that is free", listen, port)
+	}
+	return fmt.Errorf("--listen %s: %w; choose another address with --listen, as --listen 127.0.0.1:0 for any port that is free", listen, err)
 }
 
 // config checks the flags, all of them, and makes them a configuration.
@@ -137,6 +149,10 @@ func absolute(upstream string) error {
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
 		return fmt.Errorf("--upstream %s: write the dependency's URL, as http://127.0.0.1:9901", upstream)
 	}
+	base := &url.URL{Scheme: u.Scheme, Host: u.Host, Path: u.Path, RawPath: u.RawPath}
+	if base.String() != u.String() {
+		return fmt.Errorf("--upstream %s: every request brings its own query, and none a user or a fragment; write the base URL only, as %s", u.Redacted(), base)
+	}
 	return nil
 }
 
@@ -159,6 +175,10 @@ func (f targetFlags) describe(url string, cfg proxy.Config) string {
 	if cfg.Fallback != nil {
 		fallback = fmt.Sprintf("%d %s", cfg.Fallback.Status, cfg.Fallback.Body)
 	}
+	timeout := f.timeout.String()
+	if f.timeout == 0 {
+		timeout = "none: waits for the dependency without end"
+	}
 	var b strings.Builder
 	fmt.Fprintf(&b, "listening on %s, in front of %s\n", url, cfg.Upstream)
 	for _, line := range [][2]string{
@@ -168,7 +188,7 @@ func (f targetFlags) describe(url string, cfg proxy.Config) string {
 		{"slow calls", fmt.Sprintf("%s over %s", f.slowRate.String(), f.slowOver.String())},
 		{"wait", f.wait.String()},
 		{"permitted calls", strconv.Itoa(cfg.Breaker.Permitted)},
-		{"timeout", f.timeout.String()},
+		{"timeout", timeout},
 		{"fallback", fallback},
 	} {
 		fmt.Fprintf(&b, "  %-16s %s\n", line[0], line[1])

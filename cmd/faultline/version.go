@@ -50,7 +50,7 @@ func (a app) versionCommand() *cobra.Command {
 			b := readBuild()
 			commit := b.commit
 			if commit == "" {
-				commit = "unknown"
+				commit = "unknown (built without version control information)"
 			}
 			if b.modified {
 				commit += " (modified)"
