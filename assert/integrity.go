@@ -216,21 +216,25 @@ func harmOfLoad(r Rule, c Check) harm {
 	return harmless
 }
 
-// void weakens a verdict by what was breached in the run.
+// void weakens a verdict by what was breached in the run; the first breach that
+// matters is its reason, and each of them is told what it affects.
 func (e *evidence) void(a Assertion, v Verdict) Verdict {
+	was := v.Result
 	for i, c := range e.checks {
-		if c.OK || c.Phase != "" && c.Phase != a.Phase && a.Phase != "" {
+		if c.OK || was == Skipped || c.Phase != "" && c.Phase != a.Phase && a.Phase != "" {
 			continue
 		}
-		h := harmOf(a.Rule, c)
-		if h == harmless || h == voidsFail && v.Result != Fail || v.Result == Skipped {
+		if h := harmOf(a.Rule, c); h == harmless || h == voidsFail && was != Fail {
 			continue
 		}
+		e.checks[i].Affects = append(e.checks[i].Affects, a.ID)
+		if len(v.voided) > 0 {
+			continue
+		}
+		v.voided = c.Name
 		v.Result, v.Margin = Inconclusive, ""
 		v.Reason = fmt.Sprintf("%s: %s, wanted %s", c.Name, c.Observed, c.Expected)
 		v.Remedy = c.Remedy
-		e.checks[i].Affects = append(e.checks[i].Affects, a.ID)
-		return v
 	}
 	return v
 }

@@ -28,6 +28,8 @@ type Verdict struct {
 	Evidence   []string `json:"evidence,omitempty"`   // ids of the calls that show it, at most 10
 	Reason     string   `json:"reason,omitempty"`
 	Remedy     string   `json:"remedy,omitempty"` // what to change so that it can be decided
+
+	voided string // the check that made it inconclusive
 }
 
 // Check is one integrity condition of the run.

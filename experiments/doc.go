@@ -10,13 +10,15 @@
 //
 //	duration  5s, 250ms, 1m30s     the unit is required
 //	share     50%, 0.5%            always in percent
-//	rate      100/s, 30/m, 5/h     0/s is a pause
+//	rate      100/s, 30/m, 5/h     0/s is a pause: nothing is sent
 //	bound     1%, "<= 1%"          a share or duration, its comparison optional
 //	name      letters, digits, _ and -
 //
 // Where a file declares only one injector or one breaker, it need not be named.
 //
 // # Format
+//
+// README.md says what each key means, and what evidence each rule needs.
 //
 // A default stands in parentheses; keys without one must be given, unless they are
 // marked with ?.
@@ -47,7 +49,7 @@
 //
 //	correlate:
 //	  order                                 ([traceparent, header:x-request-id, single_flight])
-//	  min_join                              (99%)
+//	  min_join                              (none; integrity.join holds)
 //
 //	load:
 //	  rate?                                 for all phases that have no load

@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/faultline-go/faultline/breakerref"
 )
 
 // FuzzLoad loads anything. What is refused is refused with positions inside the
@@ -27,6 +29,7 @@ func FuzzLoad(f *testing.F) {
 			checkProblems(t, src, err)
 			return
 		}
+		checkNumbers(t, plan)
 		first, err := MarshalPlan(plan)
 		if err != nil {
 			t.Fatal(err)
@@ -42,6 +45,64 @@ func FuzzLoad(f *testing.F) {
 			t.Fatalf("printed twice (%v):\n%s", err, cmp.Diff(string(first), string(second)))
 		}
 	})
+}
+
+// checkNumbers holds a plan to what breakers can be made of: the reader speaks of
+// its own keys, so it must refuse all that breakerref would.
+func checkNumbers(t *testing.T, plan *Plan) {
+	t.Helper()
+	configs := []breakerref.Config{breakerref.Default()}
+	if ref := plan.SUT.Reference; ref != nil {
+		configs = append(configs, ref.Breaker)
+	}
+	for _, b := range plan.Breakers {
+		configs = append(configs, b.Config)
+	}
+	for _, c := range configs {
+		if err := c.Validate(); err != nil {
+			t.Errorf("accepted breaker %s: %v", c.Name, err)
+		}
+	}
+}
+
+// TestNumbers tries extremes of each number of a breaker.
+func TestNumbers(t *testing.T) {
+	const file = "testdata/typo.base.yaml"
+	src, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	accepted := 0
+	for _, key := range []string{"window", "minimum_calls", "failure_rate", "wait", "slow_calls: { rate", "slow_calls: { over"} {
+		for _, value := range []string{
+			"0", "1", "-1", "2147483647", "2147483648", "0s", "1ns", "1ms", "1s", "2147483647s", "2147483648s", "2562047h",
+			"0%", "0.000000001%", "0.0%", "100%", "100.000000001%",
+		} {
+			text := key + ": " + value
+			if strings.Contains(key, "{") {
+				text += " }"
+			}
+			bad := strings.Replace(string(src), "permitted_calls: 5", "permitted_calls: 5, "+text, 1)
+			if plan, err := LoadPlan(file, []byte(bad), testSeed); err == nil {
+				accepted++
+				checkNumbers(t, plan)
+			}
+		}
+	}
+	if accepted < 10 {
+		t.Errorf("only %d extremes are accepted", accepted)
+	}
+}
+
+// TestTooManyPhases keeps one index of a call's identity for the probe that comes
+// before the first phase.
+func TestTooManyPhases(t *testing.T) {
+	src := "phases: [" + strings.Repeat("x, ", mostPhases) + "x]\n"
+	got := found("f.yaml", []byte(src))
+	want := "1:9: phases: has 65536 phases; a call's identity has room for 65535"
+	if !slices.Contains(got, want) || len(got) > 10 {
+		t.Errorf("%d problems, without %q", len(got), want)
+	}
 }
 
 // checkProblems holds an error of LoadPlan to its promise.

@@ -38,7 +38,7 @@ func status(v yamldoc.Value, def int) int {
 func headers(v yamldoc.Value) map[string]string {
 	var out map[string]string
 	seen := &names{kind: "header"}
-	for _, e := range v.Map().Entries() {
+	for _, e := range v.Map("{X-Kind: card}").Entries() {
 		if !isToken(e.Name) {
 			e.Key.Problemf("%q is not a header's name", e.Name)
 			continue

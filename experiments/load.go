@@ -6,6 +6,7 @@ import (
 
 	"github.com/faultline-go/faultline/assert"
 	"github.com/faultline-go/faultline/internal/yamldoc"
+	"github.com/faultline-go/faultline/target/match"
 )
 
 // Problems are all that is wrong with an experiment, sorted by position; each
@@ -32,6 +33,7 @@ func LoadPlan(path string, src []byte, seed uint64) (*Plan, error) {
 // reader reads the sections of an experiment into a plan. Whatever their order in
 // the file, they are read so that names are known before they are referred to.
 type reader struct {
+	doc       *yamldoc.Doc
 	plan      *Plan
 	injectors *names
 	targets   *names
@@ -41,11 +43,22 @@ type reader struct {
 	rate      yamldoc.Value // load.rate, which phases inherit
 	listens   []listen
 	at        []yamldoc.Value // of the injectors, in order
+	noRate    bool            // load.rate could not be read, so that it is absent proves nothing
+	noClasses bool            // likewise load.classify
+}
+
+// flawed returns a function that reports whether a problem was noted since. What
+// follows from a part of the file that has problems may be wrong itself: only the
+// cause is told.
+func (r *reader) flawed() func() bool {
+	before := r.doc.Noted()
+	return func() bool { return r.doc.Noted() > before }
 }
 
 // compile reads the whole document, problems or not.
 func compile(doc *yamldoc.Doc, seed uint64) *Plan {
 	r := &reader{
+		doc:       doc,
 		plan:      &Plan{},
 		injectors: &names{kind: "injector"},
 		targets:   &names{kind: "target"},
@@ -53,7 +66,7 @@ func compile(doc *yamldoc.Doc, seed uint64) *Plan {
 		phases:    &names{kind: "phase"},
 		ids:       &names{kind: "assertion"},
 	}
-	m := doc.Root().Map()
+	m := doc.Root().Map("")
 	defer m.Done()
 	m.Need("apiVersion").OneOf("", "faultline/v1")
 	m.Need("kind").OneOf("", "Experiment")
@@ -61,7 +74,7 @@ func compile(doc *yamldoc.Doc, seed uint64) *Plan {
 	r.plan.Seed = m.Get("seed").Uint(seed)
 	r.readInjectors(m.Need("injectors"))
 	r.correlate(m.Get("correlate"))
-	load := m.Need("load").Map()
+	load := m.Need("load").Map("{rate: 100/s, targets: [{name: checkout, path: /checkout}]}")
 	r.load(load)
 	r.readBreakers(m.Need("breakers"))
 	r.sut(m.Need("sut"))
@@ -75,7 +88,7 @@ func compile(doc *yamldoc.Doc, seed uint64) *Plan {
 // metadata reads what the experiment is called. The name becomes part of file
 // names, so it is a plain word.
 func (r *reader) metadata(v yamldoc.Value) {
-	m := v.Map()
+	m := v.Map("{name: checkout}")
 	defer m.Done()
 	r.plan.Name = word(m.Need("name"), "._-")
 	r.plan.Description = m.Get("description").Text("")
@@ -86,9 +99,9 @@ func (r *reader) metadata(v yamldoc.Value) {
 
 // correlate reads how attempts are joined with calls.
 func (r *reader) correlate(v yamldoc.Value) {
-	m := v.Map()
+	m := v.Map("{order: [traceparent, single_flight]}")
 	defer m.Done()
-	c := Correlate{MinJoin: m.Get("min_join").Share(0.99)}
+	c := Correlate{MinJoin: m.Get("min_join").Share(0)}
 	if order := m.Get("order"); order.Exists() {
 		c.Order = carriers(order)
 	} else {
@@ -105,6 +118,9 @@ func carriers(v yamldoc.Value) []string {
 		text := item.NonEmpty()
 		header, isHeader := strings.CutPrefix(text, "header:")
 		switch {
+		case isHeader && strings.EqualFold(header, match.Traceparent):
+			item.Problemf("write traceparent: the header is read for the trace-id in it, not as a whole")
+			continue
 		case isHeader && isToken(header):
 			text = "header:" + strings.ToLower(header)
 		case text == "traceparent" || text == "single_flight" || text == "":
@@ -120,7 +136,7 @@ func carriers(v yamldoc.Value) []string {
 
 // integrity reads the floors below which rules are void.
 func (r *reader) integrity(v yamldoc.Value) {
-	m := v.Map()
+	m := v.Map("{dropped: 1%}")
 	defer m.Done()
 	def := assert.DefaultIntegrity()
 	r.plan.Integrity = assert.Integrity{

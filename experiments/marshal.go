@@ -29,7 +29,9 @@ func MarshalPlan(p *Plan) ([]byte, error) {
 	o.Put("injectors", injectorsOut(p.Injectors))
 	var correlate yamldoc.Out
 	correlate.Put("order", p.Correlate.Order)
-	correlate.Put("min_join", yamldoc.FormatShare(p.Correlate.MinJoin))
+	if p.Correlate.MinJoin > 0 {
+		correlate.Put("min_join", yamldoc.FormatShare(p.Correlate.MinJoin))
+	}
 	o.Put("correlate", &correlate)
 	load.Put("timeout", p.Timeout)
 	load.Put("max_in_flight", p.MaxInFlight)

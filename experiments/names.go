@@ -15,6 +15,17 @@ type names struct {
 	// blind: the section that declares them could not be read, so a reference to
 	// a name that is not among them proves nothing.
 	blind bool
+	// vague: declared, but with problems, so that what follows from them proves
+	// nothing.
+	vague map[string]bool
+}
+
+// doubt makes a name vague.
+func (n *names) doubt(name string) {
+	if n.vague == nil {
+		n.vague = map[string]bool{}
+	}
+	n.vague[name] = true
 }
 
 // declare adds a name that stands at v; twice is a problem. An empty name is one

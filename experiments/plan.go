@@ -93,8 +93,8 @@ type Stub struct {
 
 // Correlate says how attempts are joined with calls.
 type Correlate struct {
-	Order   []string `json:"order" yaml:"order"` // traceparent, header:NAME, single_flight; the first that works is used
-	MinJoin float64  `json:"min_join" yaml:"min_join"`
+	Order   []string `json:"order" yaml:"order"`                           // traceparent, header:NAME, single_flight; the first that works is used
+	MinJoin float64  `json:"min_join,omitempty" yaml:"min_join,omitempty"` // 0..1; 0: integrity.join alone
 }
 
 // Phase is one step of an experiment: its load and its faults.

@@ -1,7 +1,7 @@
 package experiments
 
 import (
-	"errors"
+	"math"
 	"strconv"
 	"strings"
 	"time"
@@ -13,16 +13,21 @@ import (
 
 // readBreakers reads the breakers that assertions speak of.
 func (r *reader) readBreakers(v yamldoc.Value) {
-	m := v.Map()
+	m := v.Map("{NAME: {wait: 5s}}")
 	for _, e := range m.Entries() {
 		name := checkWord(e.Key, e.Name, "_-")
-		r.breaker(name, e.Value.Map())
+		flawed := r.flawed()
+		r.breaker(name, e.Value)
+		if flawed() {
+			r.breakers.doubt(name)
+		}
 		r.breakers.declare(e.Key, name)
 	}
 	r.breakers.end(v, m.Exists())
 }
 
-func (r *reader) breaker(name string, m *yamldoc.Map) {
+func (r *reader) breaker(name string, v yamldoc.Value) {
+	m := v.Map("{window: 10, wait: 5s}")
 	defer m.Done()
 	b := assert.Breaker{
 		Name:     name,
@@ -50,7 +55,7 @@ func (r *reader) breakerTargets(m *yamldoc.Map, injector string) []string {
 	}
 	for _, item := range items {
 		for _, t := range r.plan.Targets {
-			if injector != "" && item.Text("") == t.Name && !t.Depends(injector) {
+			if injector != "" && item.Text("") == t.Name && !r.mayReach(t, injector) {
 				item.Problemf("target %s does not depend on injector %s, where this breaker's calls arrive", t.Name, injector)
 			}
 		}
@@ -62,7 +67,7 @@ func (r *reader) breakerTargets(m *yamldoc.Map, injector string) []string {
 func (r *reader) dependents(m *yamldoc.Map, injector string) []string {
 	var all []string
 	for _, t := range r.plan.Targets {
-		if t.Depends(injector) {
+		if r.mayReach(t, injector) {
 			all = append(all, t.Name)
 		}
 	}
@@ -78,18 +83,17 @@ func breakerConfig(m *yamldoc.Map) (breakerref.Config, bool) {
 	c := breakerref.Default()
 	window, wait := m.Get("window"), m.Get("wait")
 	readWindow(&c, window)
-	c.MinimumCalls = m.Get("minimum_calls").Count(c.MinimumCalls, 0)
+	c.MinimumCalls = m.Get("minimum_calls").Count(c.MinimumCalls, 1)
 	c.FailureRate = percent(m.Get("failure_rate"), c.FailureRate)
-	c.Wait = wait.DurationOrZero(c.Wait)
-	c.Permitted = m.Get("permitted_calls").Count(c.Permitted, 0)
-	slow := m.Get("slow_calls").Map()
+	c.Wait = wait.Duration(c.Wait)
+	c.Permitted = m.Get("permitted_calls").Count(c.Permitted, 1)
+	slow := m.Get("slow_calls").Map("{rate: 80%, over: 500ms}")
 	c.SlowRate = percent(slow.Get("rate"), c.SlowRate)
-	c.SlowDuration = slow.Get("over").DurationOrZero(c.SlowDuration)
+	c.SlowDuration = slow.Get("over").Duration(c.SlowDuration)
 	slow.Done()
 	if c.Wait%time.Millisecond != 0 {
 		wait.Problemf("%v is not in whole milliseconds, which is all that is counted", c.Wait)
 	}
-	validate(c, m, slow)
 	declared := false
 	for _, key := range []string{"window", "minimum_calls", "failure_rate", "wait", "permitted_calls", "slow_calls"} {
 		declared = declared || m.Has(key)
@@ -100,23 +104,37 @@ func breakerConfig(m *yamldoc.Map) (breakerref.Config, bool) {
 // readWindow reads a sliding window: 10 is the last ten calls, 10s those of the
 // last ten seconds.
 func readWindow(c *breakerref.Config, v yamldoc.Value) {
-	text := v.Text("")
-	if text == "" || strings.Trim(text, "0123456789") == "" {
-		c.Window = v.Count(c.Window, 0)
+	text, ok := v.Scalar("a number of calls such as 10, or a time such as 10s")
+	if !ok {
 		return
 	}
-	d := v.Duration(0)
-	if d%time.Second != 0 {
-		v.Problemf("%v is not in whole seconds, in which a sliding window is kept", d)
+	if digits := strings.TrimPrefix(text, "-"); digits != "" && strings.Trim(digits, "0123456789") == "" {
+		c.Window = v.Count(c.Window, 1)
+		return
 	}
-	if d > 0 {
+	d, err := yamldoc.ParseDuration(text)
+	switch {
+	case err != nil:
+		v.Problemf("%q is not a window; write 10 for the last ten calls, or 10s for those of the last ten seconds", text)
+	case d < time.Second:
+		v.Problemf("%s is too small; a window of time is at least 1s", text)
+	case d%time.Second != 0:
+		v.Problemf("%s is not in whole seconds, in which a sliding window is kept", text)
+	case d/time.Second > math.MaxInt32:
+		v.Problemf("%s is too large; a window of time is at most %ds", text, math.MaxInt32)
+	default:
 		c.WindowType, c.Window = breakerref.TimeBased, int(d/time.Second)
 	}
 }
 
-// percent reads a share as a number of 0..100.
+// percent reads a share above zero as a number up to 100.
 func percent(v yamldoc.Value, def float32) float32 {
-	if _, ok := v.ExactShare(); !ok {
+	share, ok := v.ExactShare()
+	switch {
+	case !ok:
+		return def
+	case share.Num == 0:
+		v.Problemf("must be above 0%%")
 		return def
 	}
 	f, err := strconv.ParseFloat(strings.TrimSuffix(v.Text(""), "%"), 32)
@@ -124,41 +142,4 @@ func percent(v yamldoc.Value, def float32) float32 {
 		v.Problemf("%v", err)
 	}
 	return float32(f)
-}
-
-// validate reports what the breaker itself says of its numbers, each at its key.
-func validate(c breakerref.Config, m, slow *yamldoc.Map) {
-	for _, err := range unjoin(c.Validate()) {
-		property, _, _ := strings.Cut(err.Error(), " ")
-		at := m.Value
-		switch property {
-		case "slidingWindowSize":
-			at = m.Get("window")
-		case "minimumNumberOfCalls":
-			at = m.Get("minimum_calls")
-		case "failureRateThreshold":
-			at = m.Get("failure_rate")
-		case "waitDurationInOpenState":
-			at = m.Get("wait")
-		case "permittedNumberOfCallsInHalfOpenState":
-			at = m.Get("permitted_calls")
-		case "slowCallRateThreshold":
-			at = slow.Get("rate")
-		case "slowCallDurationThreshold":
-			at = slow.Get("over")
-		}
-		at.Problemf("%v", err)
-	}
-}
-
-// unjoin takes joined errors apart.
-func unjoin(err error) []error {
-	var joined interface{ Unwrap() []error }
-	if errors.As(err, &joined) {
-		return joined.Unwrap()
-	}
-	if err != nil {
-		return []error{err}
-	}
-	return nil
 }

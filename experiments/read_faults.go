@@ -16,7 +16,8 @@ func (r *reader) faults(p *Phase, v yamldoc.Value) {
 		v.Problemf("could never fire: the phase sends no calls (0/s)")
 	}
 	for i, item := range items {
-		m := item.Map()
+		flawed := r.flawed()
+		m := item.Map("{respond: {status: 503}}")
 		at := m.Get("injector")
 		injector := r.injectors.referOr(at)
 		rule := r.fault(m, injector)
@@ -28,17 +29,24 @@ func (r *reader) faults(p *Phase, v yamldoc.Value) {
 		if !r.reaches(*p, injector) {
 			at.Problemf("no target of this phase depends on injector %s, so this fault could never fire", injector)
 		}
-		for _, earlier := range p.Faults[injector] {
-			if shadows(earlier, rule) {
-				item.Problemf("could never fire: fault %s before it takes every such request", earlier.ID)
-				break
-			}
+		if !flawed() { // Else it may take other requests than it seems to.
+			p.add(item, injector, rule)
 		}
-		if p.Faults == nil {
-			p.Faults = map[string][]fault.Rule{}
-		}
-		p.Faults[injector] = append(p.Faults[injector], rule)
 	}
+}
+
+// add gives a phase one more fault, which must have something left to hit.
+func (p *Phase) add(v yamldoc.Value, injector string, rule fault.Rule) {
+	for _, earlier := range p.Faults[injector] {
+		if shadows(earlier, rule) {
+			v.Problemf("could never fire: fault %s before it takes every such request", earlier.ID)
+			break
+		}
+	}
+	if p.Faults == nil {
+		p.Faults = map[string][]fault.Rule{}
+	}
+	p.Faults[injector] = append(p.Faults[injector], rule)
 }
 
 // shadows reports whether a rule leaves nothing for a later one. It knows the two
@@ -59,7 +67,7 @@ func (r *reader) fault(m *yamldoc.Map, injector string) fault.Rule {
 	action(&rule, m)
 	rule.Stealth = m.Get("stealth").Bool(false)
 	if rule.Stealth && rule.Action != fault.ActionReset && rule.Action != fault.ActionClose {
-		m.Get("stealth").Problemf("goes with reset or close, the faults of a connection")
+		m.Lacks(m.Get("stealth"), []string{"reset", "close"}, "goes with reset or close, the faults of a connection")
 	}
 	rule.Hold = r.hold(m.Get("hold"), injector, rule.Latency.Max)
 	if rule.Action == fault.ActionHang {
@@ -76,7 +84,7 @@ func (r *reader) fault(m *yamldoc.Map, injector string) fault.Rule {
 func action(rule *fault.Rule, m *yamldoc.Map) {
 	key := m.Choice("respond", "reset", "close", "hang")
 	if key == "respond" {
-		rm := m.Get(key).Map()
+		rm := m.Get(key).Map("{status: 503}")
 		rule.Action = fault.ActionRespond
 		rule.Respond = respond(rm, rm.Need("status"), 200)
 		rm.Done()
@@ -85,7 +93,7 @@ func action(rule *fault.Rule, m *yamldoc.Map) {
 	if key == "" {
 		rule.Action = fault.ActionPass
 		if m.Exists() && !m.Has("latency") && !m.Has("hold") {
-			m.Problemf("does nothing; give it respond, reset, close, hang, latency or hold")
+			m.Lacks(m.Value, []string{"respond", "reset", "close", "hang", "latency", "hold"}, "does nothing; give it respond, reset, close, hang, latency or hold")
 		}
 		return
 	}
@@ -97,7 +105,7 @@ func action(rule *fault.Rule, m *yamldoc.Map) {
 
 // requestMatch reads whom a rule hits.
 func requestMatch(v yamldoc.Value) fault.Match {
-	m := v.Map()
+	m := v.Map("{method: POST, path: /charges*}")
 	defer m.Done()
 	path := m.Get("path")
 	f := fault.Match{
@@ -136,7 +144,7 @@ func selection(m *yamldoc.Map) fault.Select {
 
 // latency reads what is added to a request's time.
 func latency(v yamldoc.Value) fault.Latency {
-	m := v.Map()
+	m := v.Map("{fixed: 5ms}")
 	defer m.Done()
 	switch m.Choice("fixed", "uniform") {
 	case "fixed":
@@ -156,7 +164,7 @@ func latency(v yamldoc.Value) fault.Latency {
 		return l
 	}
 	if m.Exists() {
-		m.Problemf("says neither fixed nor uniform, as {fixed: 60ms} or {uniform: [10ms, 50ms]}")
+		m.Lacks(m.Value, []string{"fixed", "uniform"}, "says neither fixed nor uniform, as {fixed: 60ms} or {uniform: [10ms, 50ms]}")
 	}
 	return fault.Latency{}
 }

@@ -14,7 +14,7 @@ func (r *reader) hold(v yamldoc.Value, injector string, latency time.Duration) *
 	if !v.Exists() {
 		return nil
 	}
-	m := v.Map()
+	m := v.Map("{max: 200ms}")
 	defer m.Done()
 	h := &fault.Hold{Probes: r.probes(v, injector), OneByOne: m.Get("one_by_one").Bool(false)}
 	h.Rejected = m.Get("rejected").Count(max(10, 2*h.Probes), 1)
@@ -34,11 +34,16 @@ func (r *reader) hold(v yamldoc.Value, injector string, latency time.Duration) *
 }
 
 // probes returns how many calls the declared breakers at an injector permit when
-// they are half-open, or 0 with a problem.
+// they are half-open; 0 where that is not known, which is a problem or follows from one.
 func (r *reader) probes(v yamldoc.Value, injector string) int {
+	if injector == "" {
+		return 0
+	}
 	n, name := 0, ""
 	for _, b := range r.plan.Breakers {
 		switch {
+		case r.breakers.vague[b.Name] && (b.Injector == injector || b.Injector == ""):
+			return 0
 		case b.Injector != injector || !b.Declared:
 		case n == 0 || n == b.Config.Permitted:
 			n, name = b.Config.Permitted, b.Name
@@ -48,7 +53,7 @@ func (r *reader) probes(v yamldoc.Value, injector string) int {
 			return 0
 		}
 	}
-	if n == 0 && injector != "" && !r.breakers.blind {
+	if n == 0 && !r.breakers.blind {
 		v.Problemf("needs to know how many probes to wait for: declare permitted_calls of the breaker at injector %s", injector)
 	}
 	return n

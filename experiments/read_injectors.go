@@ -18,15 +18,19 @@ type listen struct {
 
 // readInjectors reads the dependencies that faultline plays.
 func (r *reader) readInjectors(v yamldoc.Value) {
-	m := v.Map()
+	m := v.Map("{NAME: {stub: {status: 200}}}")
 	var upstreams []yamldoc.Value
 	for _, e := range m.Entries() {
-		in := e.Value.Map()
+		flawed := r.flawed()
+		in := e.Value.Map("{stub: {status: 200}}")
 		r.injectors.declare(e.Key, checkWord(e.Key, e.Name, "_-"))
 		r.injector(e.Name, in)
 		r.at = append(r.at, e.Key)
 		upstreams = append(upstreams, in.Get("upstream"))
 		in.Done()
+		if flawed() {
+			r.injectors.doubt(e.Name)
+		}
 	}
 	r.injectors.end(v, m.Exists())
 	r.refuseLoops(upstreams)
@@ -41,7 +45,7 @@ func (r *reader) injector(name string, m *yamldoc.Map) {
 		in.Stub = stub(m.Get("stub"))
 	default:
 		if m.Exists() {
-			m.Problemf("says neither upstream nor stub; how does %s answer when it is healthy?", name)
+			m.Lacks(m.Value, []string{"upstream", "stub"}, "says neither upstream nor stub; how does %s answer when it is healthy?", name)
 		}
 	}
 	r.plan.Injectors = append(r.plan.Injectors, in)
@@ -49,7 +53,7 @@ func (r *reader) injector(name string, m *yamldoc.Map) {
 
 // stub reads what a healthy dependency answers.
 func stub(v yamldoc.Value) *Stub {
-	m := v.Map()
+	m := v.Map("{status: 200}")
 	defer m.Done()
 	return &Stub{
 		Respond: respond(m, m.Get("status"), 200),

@@ -16,7 +16,6 @@ const mostInFlight = 100_000
 
 // load reads what is sent to the SUT, and how answers are told apart.
 func (r *reader) load(m *yamldoc.Map) {
-	defer m.Done()
 	r.rate = m.Get("rate")
 	r.rate.Rate()
 	r.plan.Timeout = m.Get("timeout").Duration(5 * time.Second)
@@ -26,12 +25,16 @@ func (r *reader) load(m *yamldoc.Map) {
 		r.target(item)
 	}
 	r.targets.end(targets, false)
+	flawed := r.flawed()
 	r.classify(m.Get("classify"))
+	m.Done()
+	r.noRate = !m.Exists() || m.Misspelt("rate")
+	r.noClasses = !m.Exists() || flawed()
 }
 
 // target reads one kind of request.
 func (r *reader) target(v yamldoc.Value) {
-	m := v.Map()
+	m := v.Map("{name: checkout, path: /checkout}")
 	defer m.Done()
 	name := m.Need("name")
 	t := match.Target{
@@ -42,10 +45,14 @@ func (r *reader) target(v yamldoc.Value) {
 		Body:    m.Get("body").Text(""),
 		Weight:  m.Get("weight").Count(1, 1),
 	}
+	flawed := r.flawed()
 	if depends := m.Get("depends_on"); depends.Exists() {
 		t.DependsOn = r.injectors.referAll(depends.List())
 	} else if in := r.injectors.referOr(depends); in != "" {
 		t.DependsOn = []string{in}
+	}
+	if flawed() {
+		r.targets.doubt(t.Name)
 	}
 	r.targets.declare(name, t.Name)
 	r.plan.Targets = append(r.plan.Targets, t)
@@ -60,7 +67,7 @@ func (r *reader) ownHeaders(v yamldoc.Value) map[string]string {
 			carriers = append(carriers, h)
 		}
 	}
-	m := v.Map()
+	m := v.Map("{X-Kind: card}")
 	for _, e := range m.Entries() {
 		if slices.Contains(carriers, strings.ToLower(e.Name)) {
 			e.Key.Problemf("faultline sets this header itself, to join calls with what reaches the dependency")
@@ -71,8 +78,8 @@ func (r *reader) ownHeaders(v yamldoc.Value) map[string]string {
 
 // classify reads the classes of answers, in the order of the file.
 func (r *reader) classify(v yamldoc.Value) {
-	for _, e := range v.Map().Entries() {
-		m := e.Value.Map()
+	for _, e := range v.Map("{NAME: {contains: PAID}}").Entries() {
+		m := e.Value.Map("{contains: PAID}")
 		c := match.Class{Name: checkWord(e.Key, e.Name, "_-"), Header: headers(m.Get("header"))}
 		if c.Name == match.Unclassified {
 			e.Key.Problemf("is the name of what no class matches")
@@ -84,7 +91,7 @@ func (r *reader) classify(v yamldoc.Value) {
 			c.Contains = append(c.Contains, item.NonEmpty())
 		}
 		if m.Exists() && len(c.Status) == 0 && c.StatusOnly() {
-			m.Problemf("matches every answer; give it status, header or contains")
+			m.Lacks(m.Value, []string{"status", "header", "contains"}, "matches every answer; give it status, header or contains")
 		}
 		m.Done()
 		r.plan.Classes = append(r.plan.Classes, c)

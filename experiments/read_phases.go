@@ -15,11 +15,12 @@ const mostPhases = math.MaxUint16
 // readPhases reads the steps of the experiment.
 func (r *reader) readPhases(v yamldoc.Value) {
 	items := v.Items()
-	for _, item := range items {
-		r.phase(item)
-	}
 	if len(items) > mostPhases {
 		v.Problemf("has %d phases; a call's identity has room for %d", len(items), mostPhases)
+		items = nil
+	}
+	for _, item := range items {
+		r.phase(item)
 	}
 	r.phases.end(v, false)
 	for i := range r.plan.Injectors {
@@ -36,12 +37,16 @@ func (r *reader) readPhases(v yamldoc.Value) {
 }
 
 func (r *reader) phase(v yamldoc.Value) {
-	m := v.Map()
+	m := v.Map("{name: outage, duration: 5s}")
 	defer m.Done()
 	name := m.Need("name")
 	p := Phase{Name: word(name, "_-"), Measure: m.Get("measure").Bool(true)}
 	if targets := m.Get("targets"); targets.Exists() {
+		flawed := r.flawed()
 		p.Targets = r.targets.referAll(targets.Items())
+		if flawed() {
+			p.Targets = nil // Which calls are sent is not known; all may be.
+		}
 	}
 	r.phaseLoad(&p, m)
 	r.faults(&p, m.Get("faults"))
@@ -51,7 +56,7 @@ func (r *reader) phase(v yamldoc.Value) {
 
 // phaseLoad reads a rate with a duration, or a number of calls without one.
 func (r *reader) phaseLoad(p *Phase, m *yamldoc.Map) {
-	load, duration := m.Get("load").Map(), m.Get("duration")
+	load, duration := m.Get("load").Map("{rate: 100/s}"), m.Get("duration")
 	defer load.Done()
 	switch load.Choice("rate", "calls") {
 	case "calls":
@@ -66,21 +71,23 @@ func (r *reader) phaseLoad(p *Phase, m *yamldoc.Map) {
 	default:
 		rate, _ := r.rate.Rate()
 		p.Rate = Rate(rate)
-		if load.Exists() {
-			load.Problemf("says neither rate nor calls")
-		} else if m.Exists() && !m.Has("load") && !r.rate.Exists() {
-			m.Problemf("has no load; give it load.rate or load.calls, or give the rate to all phases in the load section")
+		if m.Exists() && !m.Has("load") && !r.rate.Exists() && !r.noRate {
+			m.Get("load").Problemf("is missing; write load: {rate: 100/s} or {calls: 20} here, or a rate for all phases in the file's section load")
 			return
 		}
 	}
 	for _, key := range []string{"concurrency", "gap", "until", "breaker"} {
 		if v := load.Get(key); v.Exists() {
-			v.Problemf("goes with calls, not with a rate")
+			load.Lacks(v, []string{"calls"}, "goes with calls, not with a rate")
 		}
+	}
+	if load.Exists() && !load.Has("rate") {
+		load.Lacks(load.Value, []string{"rate", "calls"}, "says neither rate nor calls")
+		return
 	}
 	p.Duration = duration.Duration(0)
 	if m.Exists() && !duration.Exists() {
-		duration.Problemf("is missing; a phase with a rate lasts for a time")
+		m.Lacks(duration, []string{"duration", "load"}, "is missing; a phase with a rate lasts for a time")
 	}
 	if p.Duration > 0 && p.Rate.Num > 0 && float64(p.Rate.Num)*float64(p.Duration) < float64(p.Rate.Per) {
 		duration.Problemf("%s at %s is not even one call", yamldoc.FormatDuration(p.Duration), yamldoc.Rate(p.Rate))
@@ -98,7 +105,7 @@ func (r *reader) calls(p *Phase, load *yamldoc.Map) *Calls {
 	}
 	if !until.Exists() {
 		if breaker.Exists() {
-			breaker.Problemf("goes with until, whose state it is")
+			load.Lacks(breaker, []string{"until"}, "goes with until, whose state it is")
 		}
 		return c
 	}
@@ -129,15 +136,18 @@ func (r *reader) loaded(p Phase) []match.Target {
 // asks reports whether calls of a phase ask a breaker, as far as that is known.
 func (r *reader) asks(p Phase, breaker string) bool {
 	b, ok := r.plan.breaker(breaker)
-	return !ok || r.targets.blind || slices.ContainsFunc(r.loaded(p), func(t match.Target) bool {
-		return slices.Contains(b.Targets, t.Name)
-	})
+	return !ok || r.targets.blind || len(b.Targets) == 0 || r.breakers.vague[breaker] ||
+		slices.ContainsFunc(r.loaded(p), func(t match.Target) bool { return slices.Contains(b.Targets, t.Name) })
 }
 
 // reaches reports whether calls of a phase reach an injector, as far as that is
 // known.
 func (r *reader) reaches(p Phase, injector string) bool {
-	return r.targets.blind || slices.ContainsFunc(r.loaded(p), func(t match.Target) bool {
-		return t.Depends(injector)
-	})
+	return r.targets.blind || slices.ContainsFunc(r.loaded(p), func(t match.Target) bool { return r.mayReach(t, injector) })
+}
+
+// mayReach reports whether calls of a target reach an injector, as far as that is
+// known.
+func (r *reader) mayReach(t match.Target, injector string) bool {
+	return t.Depends(injector) || r.injectors.blind || r.targets.vague[t.Name]
 }

@@ -68,7 +68,7 @@ func (a *assertion) openDuration(v yamldoc.Value) assert.Rule {
 			rule.Sequence = append(rule.Sequence, item.Duration(0))
 		}
 	default:
-		a.Problemf("says neither equals, for every open interval, nor sequence, for one after the other")
+		a.Lacks(a.Value, []string{"equals", "sequence"}, "says neither equals, for every open interval, nor sequence, for one after the other")
 	}
 	return rule
 }
@@ -81,15 +81,15 @@ func (a *assertion) halfOpenProbes(v yamldoc.Value) assert.Rule {
 	case "max":
 		rule.Max = a.Get("max").Count(0, 1)
 	default:
-		a.Problemf("says neither exactly nor max, a number of probes")
+		a.Lacks(a.Value, []string{"exactly", "max"}, "says neither exactly nor max, a number of probes")
 	}
 	return rule
 }
 
 func (a *assertion) shortLatency(v yamldoc.Value) assert.Rule {
 	rule := assert.ShortLatency{Breaker: a.onlyBreaker()}
-	m := v.Map()
-	defer m.Done()
+	m := v.Map("{p99: 50ms}")
+	defer m.DoneListing()
 	for _, q := range quantiles() {
 		if bound := m.Get(q.key); bound.Exists() {
 			rule.Bounds = append(rule.Bounds, assert.QuantileBound{Quantile: q.value, Max: bound.Duration(0)})
@@ -113,7 +113,7 @@ func quantiles() []quantile {
 
 func (a *assertion) fallbackShare(v yamldoc.Value) assert.Rule {
 	rule := assert.FallbackShare{Breaker: a.onlyBreaker(), Of: a.callSets()}
-	m := v.Map()
+	m := v.Map("{min: 99%}")
 	defer m.Done()
 	lo, hi := m.Get("min"), m.Get("max")
 	rule.Min, rule.Max = bound(lo), bound(hi)

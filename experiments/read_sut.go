@@ -16,7 +16,7 @@ const sutPort = "{{sut.port}}"
 // sut reads the system under test: faultline's reference, a command to launch, or
 // something that runs already.
 func (r *reader) sut(v yamldoc.Value) {
-	m := v.Map()
+	m := v.Map("{base_url: http://127.0.0.1:8080}")
 	defer m.Done()
 	kind := m.Choice("reference", "launch")
 	base, ready, instance := m.Get("base_url"), m.Get("ready"), m.Get("instance_header")
@@ -33,10 +33,10 @@ func (r *reader) sut(v yamldoc.Value) {
 	case kind == "launch":
 		s.Launch = r.launch(m.Get(kind), m.Need("base_url"))
 		m.Need("ready")
-	case base.Exists():
+	case base.Exists() && len(m.Unknown()) == 0: // An unknown key may have been meant to be launch.
 		r.needFixedPorts(nil, "a SUT that runs already cannot know a port that is chosen later; give listen a fixed one")
-	case m.Exists():
-		m.Problemf("says none of reference, launch and base_url")
+	case m.Exists() && !base.Exists():
+		m.Lacks(m.Value, []string{"reference", "launch", "base_url"}, "says none of reference, launch and base_url")
 	}
 	s.BaseURL = httpURL(base, sutPort)
 	s.Ready = r.ready(ready)
@@ -49,7 +49,7 @@ func (r *reader) ready(v yamldoc.Value) *Ready {
 	if !v.Exists() {
 		return nil
 	}
-	m := v.Map()
+	m := v.Map("{get: /health}")
 	defer m.Done()
 	get := m.Need("get")
 	ready := &Ready{
@@ -69,31 +69,48 @@ func (r *reader) ready(v yamldoc.Value) *Ready {
 
 // launch reads the command that starts the SUT.
 func (r *reader) launch(v, baseURL yamldoc.Value) *Launch {
-	m := v.Map()
-	defer m.Done()
+	m := v.Map("{command: [java, -jar, app.jar]}")
 	l := &Launch{
 		Dir:  m.Get("dir").Text(""),
 		Stop: m.Get("stop").Duration(10 * time.Second),
 	}
-	said := map[string]bool{}
-	command := m.Need("command")
-	for _, item := range command.Items() {
-		l.Command = append(l.Command, item.Text(""))
-		r.templates(item, said)
-	}
-	if len(l.Command) > 0 && l.Command[0] == "" {
-		command.Problemf("names no program; the first item is one, as in [java, -jar, app.jar]")
-	}
+	said, flawed := map[string]bool{}, r.flawed()
+	l.Command = r.command(m.Need("command"), said)
 	l.Env = r.env(m.Get("env"), said)
+	m.Done()
+	if flawed() || !m.Exists() || r.injectors.blind {
+		return l // What the SUT is told is not known.
+	}
 	r.checkPort(m, baseURL, said)
 	r.needFixedPorts(said, "neither launch.command nor launch.env tells the SUT the port that will be chosen; put {{injectors.NAME.url}} there, or give listen a fixed port")
 	return l
 }
 
+// command reads a program and its arguments. Nothing splits a line into words.
+func (r *reader) command(v yamldoc.Value, said map[string]bool) []string {
+	var words []string
+	for _, item := range v.Items() {
+		words = append(words, item.Text(""))
+		r.templates(item, said)
+	}
+	switch {
+	case len(words) == 0:
+	case strings.TrimSpace(words[0]) == "":
+		v.Problemf("names no program; the first item is one, as in [java, -jar, app.jar]")
+	case len(words) == 1 && strings.ContainsAny(words[0], " \t\n"):
+		list := strings.Fields(words[0])
+		if strings.ContainsAny(words[0], "\"'\\$`|&;<>*") {
+			list = []string{"sh", "-c", words[0]} // It was meant for a shell.
+		}
+		v.Problemf("is one item, the name of a program; write a list of the program and its arguments, as %s", yamldoc.FlowList(list))
+	}
+	return words
+}
+
 // env reads environment variables.
 func (r *reader) env(v yamldoc.Value, said map[string]bool) map[string]string {
 	var env map[string]string
-	for _, e := range v.Map().Entries() {
+	for _, e := range v.Map("{PORT: 8080}").Entries() {
 		if e.Name == "" || strings.ContainsAny(e.Name, "=\x00") {
 			e.Key.Problemf("%q is not the name of an environment variable", e.Name)
 		}
@@ -121,7 +138,7 @@ func (r *reader) checkPort(m *yamldoc.Map, baseURL yamldoc.Value, said map[strin
 // needFixedPorts notes the injectors that the SUT has no way to find.
 func (r *reader) needFixedPorts(said map[string]bool, why string) {
 	for i, in := range r.plan.Injectors {
-		if strings.HasSuffix(in.Listen, ":0") && !said[in.Name] {
+		if strings.HasSuffix(in.Listen, ":0") && !said[in.Name] && !r.injectors.vague[in.Name] {
 			r.at[i].Problemf("%s", why)
 		}
 	}
@@ -167,19 +184,19 @@ func (r *reader) template(v yamldoc.Value, text string, said map[string]bool) {
 
 // reference reads faultline's own service.
 func (r *reader) reference(v yamldoc.Value) *Reference {
-	m := v.Map()
+	m := v.Map("{timeout: 1s}")
 	defer m.Done()
 	ref := &Reference{
 		Injector: r.injectors.referOr(m.Get("injector")),
 		Failure:  failure(m.Get("failure")),
 		Timeout:  m.Get("timeout").Duration(2 * time.Second),
 	}
-	b := m.Get("breaker").Map()
+	b := m.Get("breaker").Map("{window: 10, wait: 5s}")
 	ref.Breaker, _ = breakerConfig(b)
 	ref.Breaker.Name = "reference"
 	b.Done()
 	if fallback := m.Get("fallback"); fallback.Exists() {
-		fm := fallback.Map()
+		fm := fallback.Map("{status: 200, body: QUEUED}")
 		answer := respond(fm, fm.Get("status"), 200)
 		ref.Fallback = &answer
 		fm.Done()

@@ -14,6 +14,8 @@ func (p *Plan) Spec() assert.Spec {
 		Breakers:  p.Breakers,
 		Integrity: p.Integrity,
 	}
+	// Two floors for the same share: the stricter one holds.
+	spec.Integrity.Join = max(spec.Integrity.Join, p.Correlate.MinJoin)
 	for _, ph := range p.Phases {
 		spec.Phases = append(spec.Phases, assert.Phase{Name: ph.Name, Measure: ph.Measure, Faults: ph.Faults})
 	}

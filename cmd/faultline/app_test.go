@@ -92,6 +92,23 @@ func TestARunThatPasses(t *testing.T) {
 	}
 }
 
+// A load that could not be delivered decides nothing, and what to do is said.
+func TestALoadThatWasNotDelivered(t *testing.T) {
+	f := newFake(func(context.Context, *experiments.Plan, run.Options) (*run.Result, error) {
+		res := recorded()
+		res.Trace.Phases[0].OpenLoop, res.Trace.Phases[0].Planned, res.Trace.Phases[0].Dropped = true, 1000, 970
+		return res, nil
+	})
+	dir := filepath.Join(t.TempDir(), "out")
+	if code := f.main([]string{"run", "--out", dir, "testdata/good.yaml"}); code != report.ExitInconclusive {
+		t.Errorf("exit code %d\n%s%s", code, f.out.String(), f.err.String())
+	}
+	v := summary(t, dir).Assertions[0]
+	if v.Result != assert.Inconclusive || !strings.Contains(v.Reason, "97% (970 of 1000 slots were not sent in time)") || !strings.Contains(v.Remedy, "lower the rate") {
+		t.Errorf("verdict %+v", v)
+	}
+}
+
 // A run that could not be carried out says why and what to do, and decides nothing.
 func TestRunsThatWereNotCarriedOut(t *testing.T) {
 	for _, tt := range []struct {

@@ -5,7 +5,7 @@
 // knows, with a type and a default; whatever it did not ask for is a problem:
 //
 //	doc := yamldoc.Parse("exp.yaml", src)
-//	m := doc.Root().Map()
+//	m := doc.Root().Map("")
 //	name := m.Need("name").Text("")
 //	wait := m.Get("wait").Duration(5 * time.Second)
 //	m.Done() // unknown keys, with the nearest known one
@@ -21,6 +21,12 @@
 // 1:30 and 1e3 have no second meaning here. Where a number is asked for, a leading
 // zero is refused, because YAML makes an octal number of it. An empty value (null)
 // is a problem for every type: a key is given a value or left out.
+//
+// # One cause, one problem
+//
+// A misspelt key is told once: what is said to be missing because of it is taken
+// back (see [Map.Done] and [Map.Lacks]). What else follows from a part that has
+// problems only its reader knows; [Doc.Noted] tells it when to keep quiet.
 //
 // # What is refused before reading
 //

@@ -1,6 +1,8 @@
 package yamldoc
 
 import (
+	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -13,8 +15,10 @@ type Map struct {
 	names []string // in the order of the file
 	keys  map[string]*yaml.Node
 	vals  map[string]*yaml.Node
-	asked []string // known keys
-	hints []string // those of them that may be suggested for an unknown one
+	asked []string         // known keys
+	hints []string         // those of them that may be suggested for an unknown one
+	lacks map[string][]int // by key, problems that follow from its absence
+	wrong int              // one above the problem that this is no mapping; 0: it is one, or absent
 }
 
 // Entry is a key with its value, of a mapping whose keys are the user's.
@@ -25,15 +29,23 @@ type Entry struct {
 }
 
 // Map returns the mapping that the value is. When it is absent or something else
-// (which is a problem), all keys are absent and none is missed.
-func (v Value) Map() *Map {
-	m := &Map{Value: v, keys: map[string]*yaml.Node{}, vals: map[string]*yaml.Node{}}
+// (which is a problem), all keys are absent and none is missed. The example is a
+// right value, for that problem; it may be empty.
+func (v Value) Map(example string) *Map {
+	m := &Map{
+		Value: v,
+		keys:  map[string]*yaml.Node{}, vals: map[string]*yaml.Node{}, lacks: map[string][]int{},
+	}
 	if v.node == nil {
 		return m
 	}
 	if v.node.Kind != yaml.MappingNode {
-		v.wants("a mapping of keys to values")
-		m.node = nil
+		want := "a mapping of keys to values"
+		if example != "" {
+			want = "a mapping such as " + example
+		}
+		v.wants(want)
+		m.node, m.wrong = nil, len(v.doc.problems)
 		return m
 	}
 	for i := 0; i+1 < len(v.node.Content); i += 2 {
@@ -122,11 +134,51 @@ func (m *Map) Key(key string) Value {
 	return v
 }
 
-// Done notes the keys that were not asked for.
-func (m *Map) Done() {
-	for _, name := range m.Unknown() {
-		m.Key(name).Problemf("unknown key%s", Hint(name, m.hints))
+// Lacks notes a problem at a value that follows from the absence of keys. It is
+// taken back if one of them turns out to be misspelt, see [Map.Done].
+func (m *Map) Lacks(at Value, keys []string, format string, args ...any) {
+	i := m.doc.add(at.at, at.path, fmt.Sprintf(format, args...))
+	for _, key := range keys {
+		m.lack(i, key)
 	}
+}
+
+// lack remembers that the i-th problem follows from the absence of a key.
+func (m *Map) lack(i int, key string) { m.lacks[key] = append(m.lacks[key], i) }
+
+// Done notes the keys that were not asked for. One that is near a key whose absence
+// was a problem is taken for it, misspelt: then that problem is not told, as it
+// has no cause of its own. Where something else stands instead of the mapping,
+// Done adds the known keys to that problem.
+func (m *Map) Done() { m.done(Hint) }
+
+// DoneListing is Done for keys that are so much alike that the nearest one says
+// little: all of them are listed for an unknown one.
+func (m *Map) DoneListing() { m.done(listed) }
+
+func (m *Map) done(hint func(string, []string) string) {
+	if m.wrong > 0 {
+		m.doc.problems[m.wrong-1].Message += keysAre(m.hints)
+	}
+	for _, name := range m.Unknown() {
+		near := Nearest(name, slices.Sorted(maps.Keys(m.lacks)))
+		if near == "" {
+			m.Key(name).Problemf("unknown key%s", hint(name, m.hints))
+			continue
+		}
+		m.Key(name).Problemf("unknown key; did you mean %q?", near)
+		for _, i := range m.lacks[near] {
+			m.doc.problems[i].Message = "" // taken back
+		}
+	}
+}
+
+// keysAre continues a sentence with the keys of a mapping.
+func keysAre(keys []string) string {
+	if len(keys) == 0 {
+		return ""
+	}
+	return "; its keys are " + list(keys)
 }
 
 // Unknown returns the keys that were not asked for, in the order of the file.
@@ -138,6 +190,12 @@ func (m *Map) Unknown() []string {
 		}
 	}
 	return names
+}
+
+// Misspelt reports whether an unknown key is near to one that is absent. It is asked
+// after all keys.
+func (m *Map) Misspelt(key string) bool {
+	return !m.Has(key) && slices.ContainsFunc(m.Unknown(), func(name string) bool { return Nearest(name, []string{key}) != "" })
 }
 
 // Entries returns what is in a mapping whose keys are names that the user chose,
@@ -155,6 +213,7 @@ func (m *Map) value(key, schema string) Value {
 		doc: m.doc, node: m.vals[key], at: m.at,
 		path:   join(m.path, key),
 		schema: join(m.schema, schema),
+		in:     m, key: key,
 	}.here()
 }
 

@@ -12,12 +12,22 @@ func Hint(word string, known []string) string {
 	if near := Nearest(word, known); near != "" {
 		return fmt.Sprintf("; did you mean %q?", near)
 	}
+	return listed(word, known)
+}
+
+// listed continues such a sentence with all known words.
+func listed(_ string, known []string) string {
 	if len(known) == 0 {
 		return ""
 	}
-	all := slices.Clone(known)
+	return "; known are " + list(known)
+}
+
+// list writes words in their order, each once.
+func list(words []string) string {
+	all := slices.Clone(words)
 	slices.Sort(all)
-	return "; known are " + strings.Join(slices.Compact(all), ", ")
+	return strings.Join(slices.Compact(all), ", ")
 }
 
 // Nearest returns the known word that the given one was probably meant to be, or

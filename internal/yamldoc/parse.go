@@ -22,7 +22,7 @@ const lookAhead = 50
 type Doc struct {
 	file     string
 	root     *yaml.Node // nil: there is nothing to read
-	problems Problems
+	problems Problems   // one that was taken back has no message
 	keys     map[string]Key
 }
 
@@ -86,8 +86,14 @@ func (d *Doc) Keys() []Key {
 	return keys
 }
 
-func (d *Doc) add(at Pos, path, message string) {
+// Noted is how many problems were noted so far. What a reader concludes from a part
+// of the document in which it noted some may itself be wrong, and is not to be told.
+func (d *Doc) Noted() int { return len(d.problems) }
+
+// add notes a problem and returns its index.
+func (d *Doc) add(at Pos, path, message string) int {
 	d.problems = append(d.problems, Problem{File: d.file, Line: at.Line, Col: at.Col, Path: path, Message: message})
+	return len(d.problems) - 1
 }
 
 // syntax notes why the source is not YAML.
@@ -149,7 +155,7 @@ type walk struct {
 func (w walk) fine(root *yaml.Node) bool {
 	size, ok := w.size(root)
 	if ok && size > maxValues {
-		w.doc.add(Pos{root.Line, root.Column}, "", "aliases make more than 100000 values of this document")
+		w.doc.add(Pos{root.Line, root.Column}, "", "holds more than 100000 values, each use of an alias counted")
 	}
 	return ok && size <= maxValues
 }

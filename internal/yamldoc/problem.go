@@ -39,10 +39,11 @@ func (ps Problems) Error() string {
 	return strings.Join(lines, "\n")
 }
 
-// sorted returns the problems by position. The same problem may have been found
-// twice when a value is read through two aliases; it is told once.
+// sorted returns the problems by position, without those that were taken back. The
+// same problem may have been found twice when a value is read through two aliases;
+// it is told once.
 func (ps Problems) sorted() Problems {
-	out := slices.Clone(ps)
+	out := slices.DeleteFunc(slices.Clone(ps), func(p Problem) bool { return p.Message == "" })
 	slices.SortFunc(out, func(a, b Problem) int {
 		return cmp.Or(
 			cmp.Compare(a.Line, b.Line), cmp.Compare(a.Col, b.Col),

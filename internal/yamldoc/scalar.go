@@ -54,7 +54,7 @@ func ParseShare(s string) (Share, error) {
 	text, ok := strings.CutSuffix(s, "%")
 	switch {
 	case !ok && isNumber(s):
-		return Share{}, fmt.Errorf("%s has no unit; a share is written in percent, as %s%% or 50%%", s, s)
+		return Share{}, noPercent(s)
 	case !ok || !isNumber(text):
 		return Share{}, fmt.Errorf("%q is not a share; write it in percent, as 50%% or 0.5%%", s)
 	}
@@ -72,6 +72,18 @@ func ParseShare(s string) (Share, error) {
 	}
 	by := gcd(num, den)
 	return Share{num / by, den / by}, nil
+}
+
+// noPercent says what a number without % should have been. One up to 1 may have
+// been meant as a part of the whole.
+func noPercent(s string) error {
+	switch f, err := strconv.ParseFloat(s, 64); {
+	case err != nil || f > 100:
+		return fmt.Errorf("%s is not a share; it is written in percent, from 0%% to 100%%", s)
+	case f > 0 && f <= 1:
+		return fmt.Errorf("%s has no unit; a share is written in percent: %s, if a part of 1 was meant, or else %s%%", s, FormatShare(f), s)
+	}
+	return fmt.Errorf("%s has no unit; a share is written in percent: %s%%", s, s)
 }
 
 // FormatShare writes a share of 0..1 in percent, with the digits that tell it from

@@ -55,7 +55,11 @@ func TestParseShare(t *testing.T) {
 		{in: "99999999999999999999%", err: "more digits"},
 		{in: "100.1%", err: "more than 100%"},
 		{in: "0.5", err: "0.5 has no unit"},
-		{in: "50", err: "50 has no unit"},
+		{in: "50", err: "50 has no unit; a share is written in percent: 50%"},
+		{in: "0", err: "percent: 0%"},
+		{in: "1", err: "percent: 100%, if a part of 1 was meant, or else 1%"},
+		{in: "0.25", err: "percent: 25%, if a part of 1 was meant, or else 0.25%"},
+		{in: "101", err: "from 0% to 100%"},
 		{in: "050%", err: "begins with a zero"},
 		{in: "50 %", err: "not a share"},
 		{in: "-5%", err: "not a share"},
@@ -177,12 +181,12 @@ func TestTextRoundTrip(t *testing.T) {
 			t.Fatal(err)
 		}
 		doc := yamldoc.Parse("x.yaml", src)
-		m := doc.Root().Map()
+		m := doc.Root().Map("")
 		got := []string{m.Get("text").Text("")}
 		for _, item := range m.Get("texts").List() {
 			got = append(got, item.Text(""))
 		}
-		for _, e := range m.Get("map").Map().Entries() {
+		for _, e := range m.Get("map").Map("").Entries() {
 			got = append(got, e.Name, e.Value.Text(""))
 		}
 		m.Done()

@@ -51,20 +51,15 @@ func (v Value) Rate() (Rate, bool) {
 
 // Count reads a whole number from least up, at most 2147483647.
 func (v Value) Count(def, least int) int {
-	n, ok := v.number(math.MaxInt32)
-	switch {
-	case !ok:
-		return def
-	case int(n) < least:
-		v.Problemf("%d is too small; it is at least %d", n, least)
-		return def
+	if n, ok := v.number(uint64(least), math.MaxInt32); ok {
+		return int(n)
 	}
-	return int(n)
+	return def
 }
 
 // Uint reads a whole number of 64 bits.
 func (v Value) Uint(def uint64) uint64 {
-	if n, ok := v.number(math.MaxUint64); ok {
+	if n, ok := v.number(0, math.MaxUint64); ok {
 		return n
 	}
 	return def
@@ -72,7 +67,7 @@ func (v Value) Uint(def uint64) uint64 {
 
 // Bool reads true or false.
 func (v Value) Bool(def bool) bool {
-	s, ok := v.scalar("true or false")
+	s, ok := v.Scalar("true or false")
 	switch {
 	case !ok:
 		return def
@@ -103,8 +98,8 @@ func (v Value) Bound(op string) Value {
 	return v
 }
 
-// number reads an unquoted whole number.
-func (v Value) number(most uint64) (uint64, bool) {
+// number reads an unquoted whole number from least to most.
+func (v Value) number(least, most uint64) (uint64, bool) {
 	if v.node != nil && v.quoted() {
 		v.wants("a whole number without quotes")
 		return 0, false
@@ -113,11 +108,15 @@ func (v Value) number(most uint64) (uint64, bool) {
 		if err := leadingZero(s); err != nil {
 			return 0, err
 		}
-		if !isDigits(s) {
+		digits, minus := strings.CutPrefix(s, "-")
+		if !isDigits(digits) {
 			return 0, fmt.Errorf("wants a whole number, not %q", s)
 		}
-		n, err := strconv.ParseUint(s, 10, 64)
-		if err != nil || n > most {
+		n, err := strconv.ParseUint(digits, 10, 64)
+		switch {
+		case minus || err == nil && n < least:
+			return 0, fmt.Errorf("%s is too small; it is at least %d", s, least)
+		case err != nil || n > most:
 			return 0, fmt.Errorf("%s is too large; it is at most %d", s, most)
 		}
 		return n, nil
@@ -131,7 +130,7 @@ func (v Value) quoted() bool {
 // parsed reads a scalar with a parser whose errors are sentences about the text.
 func parsed[T any](v Value, want string, parse func(string) (T, error)) (T, bool) {
 	var none T
-	s, ok := v.scalar(want)
+	s, ok := v.Scalar(want)
 	if !ok {
 		return none, false
 	}

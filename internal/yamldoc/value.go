@@ -16,6 +16,8 @@ type Value struct {
 	at     Pos        // of the value; when it is absent, of what should hold it
 	path   string
 	schema string // the path without indices and names, see Key
+	in     *Map   // the mapping that has it as a key, or should have it
+	key    string // that key
 }
 
 // here makes a value stand at its node.
@@ -36,9 +38,13 @@ func (v Value) Exists() bool { return v.node != nil }
 // Line is where the value stands, or, when it is absent, what should hold it.
 func (v Value) Line() int { return v.at.Line }
 
-// Problemf notes a problem with the value.
+// Problemf notes a problem with the value. A problem with the absence of a key is
+// taken back if the key turns out to be misspelt, see [Map.Done].
 func (v Value) Problemf(format string, args ...any) {
-	v.doc.add(v.at, v.path, fmt.Sprintf(format, args...))
+	i := v.doc.add(v.at, v.path, fmt.Sprintf(format, args...))
+	if v.in != nil && !v.in.Has(v.key) {
+		v.in.lack(i, v.key)
+	}
 }
 
 // List returns the items of a list; none when the value is absent or not a list.
@@ -76,7 +82,7 @@ func (v Value) Items() []Value {
 
 // Text returns a scalar as it is written, numbers and the like included.
 func (v Value) Text(def string) string {
-	s, ok := v.scalar("text")
+	s, ok := v.Scalar("text")
 	if !ok {
 		return def
 	}
@@ -86,7 +92,7 @@ func (v Value) Text(def string) string {
 // NonEmpty returns a scalar as it is written. It is empty only when the value is
 // absent or a problem was noted.
 func (v Value) NonEmpty() string {
-	s, ok := v.scalar("text")
+	s, ok := v.Scalar("text")
 	if ok && s == "" {
 		v.Problemf("is empty")
 	}
@@ -95,7 +101,7 @@ func (v Value) NonEmpty() string {
 
 // OneOf returns a text that must be one of the words.
 func (v Value) OneOf(def string, words ...string) string {
-	s, ok := v.scalar("one of " + strings.Join(words, ", "))
+	s, ok := v.Scalar("one of " + strings.Join(words, ", "))
 	if !ok {
 		return def
 	}
@@ -106,9 +112,9 @@ func (v Value) OneOf(def string, words ...string) string {
 	return s
 }
 
-// scalar returns the text of a scalar. Where it is absent or not a scalar there is
-// none, and the latter is a problem.
-func (v Value) scalar(want string) (string, bool) {
+// Scalar returns the text of a scalar. Where it is absent or not a scalar there is
+// none, and the latter is a problem, which says what is wanted.
+func (v Value) Scalar(want string) (string, bool) {
 	if v.node == nil {
 		return "", false
 	}

@@ -44,6 +44,15 @@ func Marshal(comment string, o *Out) ([]byte, error) {
 	return buf.Bytes(), nil
 }
 
+// FlowList writes a list in brackets, as it may stand in a document.
+func FlowList(items []string) string {
+	out, err := yaml.Marshal(flow(items, text))
+	if err != nil {
+		return fmt.Sprintf("%q", items) // The library fails on no list of texts.
+	}
+	return strings.TrimSpace(string(out))
+}
+
 func encode(value any) *yaml.Node {
 	switch v := value.(type) {
 	case *Out:
