@@ -87,7 +87,7 @@ func referenceOut(r *Reference) *yamldoc.Out {
 	o.Put("injector", r.Injector)
 	putConfig(breaker, r.Breaker)
 	o.Put("breaker", breaker)
-	o.Put("failure", failureWords(r.Failure))
+	o.Put("failure", r.Failure.Words())
 	o.Put("timeout", r.Timeout)
 	if r.Fallback != nil {
 		o.Put("fallback", respondOut(*r.Fallback))
@@ -153,7 +153,7 @@ func breakersOut(breakers []assert.Breaker) *yamldoc.Out {
 		if b.Declared {
 			putConfig(one, b.Config)
 		}
-		one.Put("failure", failureWords(b.Failure))
+		one.Put("failure", b.Failure.Words())
 		o.Put(b.Name, one)
 	}
 	return o
@@ -178,26 +178,6 @@ func putConfig(o *yamldoc.Out, c breakerref.Config) {
 
 func percentText(p float32) string {
 	return strconv.FormatFloat(float64(p), 'f', -1, 32) + "%"
-}
-
-// failureWords writes what match.ParseFailure reads.
-func failureWords(f match.Failure) []string {
-	var words []string
-	for _, c := range f.Classes {
-		words = append(words, strconv.Itoa(c)+"xx")
-	}
-	for _, s := range f.Statuses {
-		words = append(words, strconv.Itoa(s))
-	}
-	for _, w := range []struct {
-		on   bool
-		word string
-	}{{f.Reset, "reset"}, {f.EOF, "eof"}, {f.Abandon, "timeout"}, {f.Slow > 0, "slow>" + yamldoc.FormatDuration(f.Slow)}} {
-		if w.on {
-			words = append(words, w.word)
-		}
-	}
-	return words
 }
 
 func phaseOut(p Phase) *yamldoc.Out {

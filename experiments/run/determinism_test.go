@@ -2,13 +2,15 @@ package run_test
 
 import (
 	"bytes"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/faultline-go/faultline/assert"
 )
 
-// minute is 60 s of load: 100/s throughout, against a dependency that answers
-// after 60 ms, so that several calls are always under way.
+// minute is 60 s of load, 100/s throughout. With a latency of 60 ms several calls
+// are always under way, and their events must not share an instant.
 const minute = `
 apiVersion: faultline/v1
 kind: Experiment
@@ -19,7 +21,7 @@ sut:
     breaker: { window: 10, minimum_calls: 10, failure_rate: 50%, wait: 2s, permitted_calls: 3 }
     fallback: { status: 200, body: '{"source":"fallback"}' }
 injectors:
-  dep: { stub: { status: 200, body: '{"source":"primary"}', latency: 60ms } }
+  dep: { stub: { status: 200, body: '{"source":"primary"}', latency: LATENCY } }
 load:
   rate: 100/s
   timeout: 2s
@@ -41,26 +43,33 @@ assert:
 `
 
 func TestSameTraceEveryTime(t *testing.T) {
-	first := inBubble(t, minute, nil)
-	if first.err != nil {
-		t.Fatal(first.err)
-	}
-	if len(first.trace.Calls) < 5900 {
-		t.Fatalf("%d calls, want about 6000", len(first.trace.Calls))
-	}
-	for _, v := range first.report.Verdicts {
-		if v.Result != assert.Pass {
-			first.log(t)
-			t.Fatalf("%s: %s", v.ID, v.Result)
-		}
-	}
-	runs := 3
-	if deep() {
-		runs = 20
-	}
-	for i := 1; i < runs; i++ {
-		if again := inBubble(t, minute, nil); !bytes.Equal(first.bytes, again.bytes) {
-			t.Fatalf("run %d differs from the first", i+1)
-		}
+	for _, latency := range []string{"1ms", "60ms"} {
+		t.Run(latency, func(t *testing.T) {
+			src := strings.ReplaceAll(minute, "LATENCY", latency)
+			began := time.Now()
+			first := inBubble(t, src, nil)
+			t.Logf("60 s of load in %v", time.Since(began).Round(time.Millisecond))
+			if first.err != nil {
+				t.Fatal(first.err)
+			}
+			if len(first.trace.Calls) < 5900 {
+				t.Fatalf("%d calls, want about 6000", len(first.trace.Calls))
+			}
+			for _, v := range first.report.Verdicts {
+				if v.Result != assert.Pass {
+					first.log(t)
+					t.Fatalf("%s: %s", v.ID, v.Result)
+				}
+			}
+			runs := 3
+			if deep() {
+				runs = 20
+			}
+			for i := 1; i < runs; i++ {
+				if again := inBubble(t, src, nil); !bytes.Equal(first.bytes, again.bytes) {
+					t.Fatalf("run %d differs from the first", i+1)
+				}
+			}
+		})
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"hash/fnv"
 	"log/slog"
 	"net/http"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"time"
@@ -236,6 +237,14 @@ func (r *runner) expand(l experiments.Launch, vars map[string]string) (target.La
 	}
 	r.baseURL = fill(r.plan.SUT.BaseURL)
 	return out, errors.Join(errs...)
+}
+
+// dir resolves a launch directory against the experiment's folder.
+func (r *runner) dir(d string) string {
+	if filepath.IsAbs(d) {
+		return d
+	}
+	return filepath.Join(r.opt.BaseDir, d)
 }
 
 // startAttacker prepares the load.

@@ -2,20 +2,11 @@ package run
 
 import (
 	"context"
-	"path/filepath"
 	"sync"
 	"time"
 
 	"github.com/faultline-go/faultline/target/trace"
 )
-
-// dir resolves a launch directory against the experiment's folder.
-func (r *runner) dir(d string) string {
-	if filepath.IsAbs(d) {
-		return d
-	}
-	return filepath.Join(r.opt.BaseDir, d)
-}
 
 // watch runs f beside the phases until the run stops.
 func (r *runner) watch(ctx context.Context, f func(ctx context.Context)) {

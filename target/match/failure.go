@@ -65,9 +65,8 @@ func (f *Failure) add(w string) error {
 	return nil
 }
 
-// String lists what counts in the words that ParseFailure reads, separated by
-// ", "; it is "nothing" where nothing counts.
-func (f Failure) String() string {
+// Words lists what counts, in the words that ParseFailure reads.
+func (f Failure) Words() []string {
 	var words []string
 	for _, c := range f.Classes {
 		words = append(words, strconv.Itoa(c)+"xx")
@@ -83,10 +82,15 @@ func (f Failure) String() string {
 			words = append(words, w.word)
 		}
 	}
-	if len(words) == 0 {
-		return "nothing"
+	return words
+}
+
+// String is the Words, separated by ", "; it is "nothing" where nothing counts.
+func (f Failure) String() string {
+	if words := f.Words(); len(words) > 0 {
+		return strings.Join(words, ", ")
 	}
-	return strings.Join(words, ", ")
+	return "nothing"
 }
 
 // Status reports whether an answer with this status is a failure.
