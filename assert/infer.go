@@ -23,7 +23,7 @@ type segment struct {
 // infer finds the segments of a view. Leaks are flagged on the way, so that a
 // leak is not taken for the end of an open interval.
 func (v *view) infer() {
-	since, first := v.start(), true
+	since, first, presumed := v.start(), true, false
 	for {
 		open, ok := v.nextOpen(since, first)
 		if !ok {
@@ -31,12 +31,14 @@ func (v *view) infer() {
 			v.segs = append(v.segs, segment{state: StateClosed, from: since, to: v.ending(), last: true, stay: rest})
 			return
 		}
+		open.trip.presumed = presumed
 		v.segs = append(v.segs, segment{state: StateClosed, from: since, to: open.from, stay: open.trip})
 		end, closed := v.openUntilClosed(open)
 		if !closed {
 			return
 		}
 		since, first = end.endAt, false
+		presumed = end.presumed && len(end.probes) <= v.permitted()
 	}
 }
 
@@ -47,7 +49,7 @@ func (v *view) start() Interval {
 	if v.fresh {
 		return Interval{}
 	}
-	wait, n := max(v.wait, brief), 0
+	wait, n := v.shortest(), 0
 	sent, lastLo := time.Duration(0), time.Duration(-1)
 	for _, a := range v.byHi {
 		switch {
@@ -125,10 +127,7 @@ func (v *view) nextOpen(since Interval, first bool) (segment, bool) {
 func (v *view) opening(since Interval, first bool, r *rejection) segment {
 	s := segment{state: StateOpen, from: Interval{since.Hi, r.hi}}
 	s.trip = v.newTrip(since, first, s.from)
-	wait := max(v.wait, brief)
-	if v.breaker.Declared {
-		wait = v.wait
-	}
+	wait := v.shortest()
 	if at, ok := v.mayOpen(wait, v.couldTrip(s.trip, since), r.hi); ok {
 		s.from.Lo = min(at, r.hi)
 		sent := v.sentAfter(r.hi)

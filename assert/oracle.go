@@ -13,6 +13,7 @@ type trip struct {
 	since      Interval     // start of the trace, or the close before
 	first      bool         // no close before: the window is as the SUT started
 	known      bool         // the window was empty, and all outcomes are seen
+	presumed   bool         // the close before did not show in more calls than half-open permits
 	outcomes   []*admission // perhaps recorded since then, in the order of o, up to the first rejection
 	candidates []int        // indices into outcomes of those that may have tripped it
 	opens      *openings    // the answer of view.openings, once it was asked

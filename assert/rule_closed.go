@@ -138,7 +138,7 @@ func (v *view) mayHide(w Interval) bool {
 	if n := len(v.adm); n > 0 {
 		until = min(until, v.adm[n-1].lo)
 	}
-	_, hides := v.hidesOpen(max(v.wait, brief), w.Lo, until)
+	_, hides := v.hidesOpen(v.shortest(), w.Lo, until)
 	return hides
 }
 
@@ -285,12 +285,14 @@ func (v *view) unexplained(w Interval) string {
 		switch {
 		case s.state == StateOpen && !s.sure:
 			return "calls came so rarely, or in such an order, that the trace cannot tell when the breaker opened"
-		case s.state == StateOpen && s.after != nil && s.to.Hi < s.tight.Lo+v.wait:
+		case s.state == StateOpen && s.after != nil && s.to.Hi < s.tight.Hi+v.wait:
 			return "calls were admitted before the declared wait was over, in a way that a shorter wait explains too"
 		case vis != nil && vis.several:
 			return "the breaker may have been open between two probes"
 		case vis != nil && v.letThrough(vis):
 			return "a call was admitted after the probes before it had to open the breaker"
+		case vis != nil && vis.end != StateClosed && v.anyRejectedBetween(vis.probes[0].hi, vis.probes[len(vis.probes)-1].lo):
+			return "calls were rejected between two probes"
 		case vis != nil && vis.extra:
 			return "more calls were admitted between rejections than half-open permits"
 		case s.state == StateClosed:

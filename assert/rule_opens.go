@@ -118,6 +118,10 @@ func (r Opens) byCount(v *view, seg *segment, w Interval) Verdict {
 func (r Opens) decideCount(out *Verdict, v *view, seg *segment, w Interval, yes, no bool) {
 	off := r.AtCall > 0 && v.contradicts(seg.trip)
 	switch {
+	case yes && seg.trip.presumed:
+		out.Result, out.Margin = Inconclusive, ""
+		out.Reason = "it is not certain that it had closed before: a half-open breaker that failed late looks the same"
+		out.Remedy = "send more calls than half-open permits before this phase"
 	case yes && !off:
 	case !no && !off:
 		out.Result, out.Margin = Inconclusive, ""

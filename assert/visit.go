@@ -132,7 +132,7 @@ func (v *view) shutAfter(vis *visit, t time.Duration) bool {
 func (v *view) step(vis *visit, w *walk) bool {
 	n, last := v.permitted(), len(vis.probes)-1
 	a := vis.probes[last]
-	if last > 0 && v.wait > 0 && a.hi-w.lastLo >= v.wait {
+	if last > 0 && a.hi-w.lastLo >= v.shortest() {
 		vis.several, w.clean = true, last+n
 	}
 	w.lastLo = max(w.lastLo, a.lo)
@@ -219,6 +219,14 @@ func (v *view) lateFor(half, shut, may time.Duration) []*admission {
 // ended drops those late outcomes that came after a visit.
 func (vis *visit) ended() {
 	vis.late = slices.DeleteFunc(vis.late, func(a *admission) bool { return a.early > vis.endAt.Hi })
+}
+
+// shortest is the least time that the breaker can have been open unseen.
+func (v *view) shortest() time.Duration {
+	if v.breaker.Declared || v.wait > 0 {
+		return v.wait
+	}
+	return brief
 }
 
 // learnWait takes the least wait of an undeclared breaker from what was seen.
