@@ -78,7 +78,26 @@ func (v *view) shortWait(open Interval, i int) bool {
 		return false // it rejects while permits are left and nothing was decided
 	case next == len(v.byHi), v.nextRejected(v.byHi[next].hi) == nil:
 		return true
+	case v.permitted() == 1 && v.earlyCount(open, i) > fewEarly:
+		return false // single calls, again and again: sparse ones between rejections are leaks
 	default:
 		return v.byHi[next].hi-settled >= (first.hi-open.Lo)/2
 	}
+}
+
+// fewEarly is how many single admissions within one declared wait may still be
+// the probes of shorter waits, where one call is permitted: a visit of one probe
+// and a leak look alike.
+const fewEarly = 3
+
+// earlyCount counts the admissions from byHi[i] on that came while the breaker was
+// open for certain and before the declared wait was over.
+func (v *view) earlyCount(open Interval, i int) int {
+	n := 0
+	for ; i < len(v.byHi) && v.byHi[i].hi < open.Lo+v.wait; i++ {
+		if a := v.byHi[i]; a.lo > open.Hi && !a.ghost {
+			n++
+		}
+	}
+	return n
 }

@@ -129,50 +129,24 @@ func (d drawn) faults() []fault.Rule {
 	return []fault.Rule{r}
 }
 
-// experiment draws phases, and assertions that agree with the breaker.
+// experiment draws phases, and asks everything of them.
 func (d drawn) experiment() (setup, []assert.Assertion) {
 	s := d.setup()
 	c := s.Breaker
-	var as []assert.Assertion
-	add := func(id, phase string, r assert.Rule) {
-		as = append(as, assert.Assertion{ID: phase + " " + id, Phase: phase, Rule: r})
-	}
-	cb := "cb"
 	if d.rare(2, "baseline") {
 		s.Phases = append(s.Phases, d.load(phase{Name: "baseline"}, 2*time.Second))
-		add("honest", "baseline", assert.FallbackShare{Breaker: cb, Max: new(0.0), Of: []assert.CallSet{assert.SetAll}})
-		add("stays", "baseline", assert.StaysClosed{Breaker: cb})
 	}
 	for k := range d.int(1, 3, "rounds") {
 		n := func(p string) string { return fmt.Sprintf("%s%d", p, k) }
 		if d.rare(2, "trip") {
-			s.Phases = append(s.Phases, phase{Name: n("trip"), Calls: c.Window + 20, Workers: 1, Gap: d.ms(1, 20, "gap"), Until: d.rare(2, "until"), Faults: unavailable()})
-			add("opens", n("trip"), assert.Opens{Breaker: cb, AtCall: min(c.MinimumCalls, c.Window)})
+			s.Phases = append(s.Phases, phase{
+				Name: n("trip"), Calls: c.Window + 20, Workers: 1, Gap: d.ms(1, 20, "gap"), Until: d.rare(2, "until"), Faults: unavailable(),
+			})
 		}
 		s.Phases = append(s.Phases, d.load(phase{Name: n("outage"), Faults: d.faults()}, 3*c.Wait+time.Second))
-		o := n("outage")
-		add("opens", o, assert.Opens{Breaker: cb, AtCall: min(c.MinimumCalls, c.Window)})
-		add("opens within", o, assert.Opens{Breaker: cb, WithinCalls: 3 * c.Window})
-		add("stays", o, assert.StaysClosed{Breaker: cb})
 		if d.rare(2, "recovery") || k == 0 {
 			s.Phases = append(s.Phases, d.load(phase{Name: n("recovery")}, 2*c.Wait+3*time.Second))
-			p := n("recovery")
-			add("closes", p, assert.Closes{Breaker: cb})
-			add("closes after", p, assert.Closes{Breaker: cb, AfterSuccesses: min(c.MinimumCalls, c.Permitted)})
-			add("not stuck", p, assert.NeverStuck{Breaker: cb, Tolerance: 0.1})
-			add("stays", p, assert.StaysClosed{Breaker: cb})
 		}
 	}
-	for _, p := range append(s.Phases, phase{}) {
-		add("no leak", p.Name, assert.Leak{Breaker: cb})
-		if c.WaitMultiplier == 0 {
-			add("waits", p.Name, assert.OpenDuration{Breaker: cb, Equals: c.Wait, Tolerance: 0.05})
-		}
-		add("probes", p.Name, assert.HalfOpenProbes{Breaker: cb, Exactly: c.Permitted})
-		add("probes max", p.Name, assert.HalfOpenProbes{Breaker: cb, Max: c.Permitted})
-		add("reopens", p.Name, assert.ReopensOnFailedProbe{Breaker: cb})
-		add("fallback", p.Name, assert.FallbackShare{Breaker: cb, Min: new(1.0), Of: []assert.CallSet{assert.SetShort, assert.SetFailed, assert.SetOpen}})
-		add("fail fast", p.Name, assert.ShortLatency{Breaker: cb, Bounds: []assert.QuantileBound{{Quantile: 0.99, Max: 5 * time.Second}}})
-	}
-	return s, as
+	return s, everything(s)
 }

@@ -201,13 +201,15 @@ func (r Closes) notClosed(e *evidence, v *view, w Interval) Verdict {
 	}
 }
 
-// tripped is by when the breaker had opened from CLOSED for the last time up to the
-// end of a window, but t at least: what it had recorded before may open it when
-// the dependency is well again. It is forever if the trace cannot tell.
+// tripped is by when the breaker had opened for the last time up to the end of a
+// window for what it had recorded, but t at least: failures from before may open
+// it, or fail a half-open visit, when the dependency is well again. It is far off
+// if the trace cannot tell.
 func (v *view) tripped(t time.Duration, w Interval) time.Duration {
-	for _, s := range v.segs {
+	for i, s := range v.segs {
 		switch {
-		case s.trip == nil || s.from.Lo >= w.Hi || s.to.Hi <= t:
+		case s.state != StateOpen || s.from.Lo >= w.Hi || s.to.Hi <= t:
+		case s.trip == nil && !v.segs[i-1].visit.mayHaveFailed(v):
 		case !s.sure:
 			return forever / 2
 		default:
@@ -215,6 +217,12 @@ func (v *view) tripped(t time.Duration, w Interval) time.Duration {
 		}
 	}
 	return t
+}
+
+// mayHaveFailed reports whether a visit has an outcome that may count against the
+// dependency.
+func (vis *visit) mayHaveFailed(v *view) bool {
+	return slices.ContainsFunc(slices.Concat(vis.probes, vis.maybe, vis.late), v.bad)
 }
 
 // longestWait is the longest time that the declared breaker stays open.

@@ -1,0 +1,153 @@
+package assert_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/faultline-go/faultline/assert"
+	"github.com/faultline-go/faultline/injector/fault"
+)
+
+// wrongedOnce are right systems that an earlier judge failed, or misread.
+func wrongedOnce() map[string]func(*setup) {
+	outage := func(s *setup, f phase, after phase) {
+		f.Name, after.Name = "outage", "recovery"
+		s.Phases = []phase{{Name: "trip", Calls: 15, Workers: 1, Gap: 5 * ms, Faults: unavailable()}, f, after}
+	}
+	well := phase{Duration: 5 * time.Second, Rate: 100}
+	return map[string]func(*setup){
+		"half-open rejects while a slow probe is out, and calls are rare": func(s *setup) {
+			s.Breaker.Wait, s.Breaker.Permitted, s.Base = 700*ms, 1, span{2 * time.Second, 3 * time.Second}
+			s.SUTTimeout = 0
+			outage(s, phase{Duration: 6 * time.Second, Rate: 2, Faults: unavailable()}, phase{Duration: 12 * time.Second, Rate: 2})
+		},
+		"the wait is shorter than the distance of calls": func(s *setup) {
+			s.Breaker.Wait = 300 * ms
+			outage(s, phase{Duration: 30 * time.Second, Rate: 2, Faults: unavailable()}, phase{Duration: 30 * time.Second, Rate: 2})
+		},
+		"the fallback takes longer than the wait": func(s *setup) {
+			s.Breaker.Wait, s.Fallback = 300*ms, span{300 * ms, 500 * ms}
+			outage(s, phase{Duration: 4 * time.Second, Rate: 100, Faults: unavailable(slowly(20 * ms))}, well)
+		},
+		"a call is rejected, tried again and then the first probe": func(s *setup) {
+			s.Breaker.Wait, s.Breaker.Permitted = 400*ms, 1
+			s.Retry = retry{Attempts: 3, Backoff: span{150 * ms, 250 * ms}, Rejections: true}
+			outage(s, phase{Duration: 6 * time.Second, Rate: 4, Faults: unavailable(slowly(300 * ms))}, well)
+		},
+		"an outcome from before the opening decides half-open": func(s *setup) {
+			s.Breaker.Wait, s.Breaker.Permitted = 300*ms, 1
+			first := unavailable(func(r *fault.Rule) { r.Latency = fault.Latency{Min: 0, Max: 900 * ms} })
+			s.Phases = []phase{{Name: "outage", Duration: 5 * time.Second, Rate: 100, Faults: first}, {Name: "recovery", Duration: 3 * time.Second, Rate: 100}}
+		},
+		"a probe from the outage fails when the dependency is well": func(s *setup) {
+			s.Breaker.Wait = 500 * ms
+			outage(s, phase{Duration: 1600 * ms, Rate: 50, Faults: unavailable(slowly(900 * ms))}, well)
+		},
+		"a call of one phase meets the fault of the next": func(s *setup) {
+			s.Own = span{20 * ms, 60 * ms}
+			s.Phases = []phase{{Name: "baseline", Duration: time.Second, Rate: 200}, {Name: "outage", Duration: 3 * time.Second, Rate: 200, Faults: unavailable()}}
+		},
+		"fewer connections than probes": func(s *setup) {
+			s.Pool, s.Breaker.Permitted = 2, 8
+			outage(s, phase{Duration: 8 * time.Second, Rate: 200, Faults: unavailable(held(8, 500*ms))}, well)
+		},
+		"the client leaves while the service stands still": func(s *setup) {
+			s.Breaker.Wait, s.ClientTimeout = 300*ms, 120*ms
+			s.Stalls = stalls{Every: 300 * ms, Took: span{100 * ms, 200 * ms}}
+			outage(s, phase{Duration: 5 * time.Second, Rate: 100, Faults: unavailable(slowly(110 * ms))}, well)
+		},
+		"the window held failures before": func(s *setup) {
+			s.Running = []bool{true, true, true, true}
+			s.Phases = []phase{{Name: "ratio", Calls: 50, Workers: 1, Gap: ms, Faults: unavailable(ratio(40))}}
+		},
+		"a retry inside the breaker, which is not declared": func(s *setup) {
+			s.Unit, s.Retry = assert.UnitUnknown, retry{Attempts: 3, Backoff: span{100 * ms, 200 * ms}, Inside: true}
+			outage(s, phase{Duration: 5 * time.Second, Rate: 100, Faults: unavailable(slowly(20 * ms))}, well)
+		},
+		"it closes and trips again by what was under way": func(s *setup) {
+			s.Breaker.Permitted, s.Breaker.MinimumCalls, s.Breaker.Window, s.Breaker.Wait = 20, 2, 5, 400*ms
+			outage(s, phase{Duration: 6 * time.Second, Rate: 100, Faults: unavailable(ratio(50), slowly(100*ms))}, well)
+		},
+		"failures from the outage open it when the dependency is well": func(s *setup) {
+			s.Breaker.Window, s.Breaker.MinimumCalls, s.Breaker.FailureRate, s.Breaker.Wait = 40, 14, 20, 400*ms
+			s.Phases = []phase{{Name: "outage", Calls: 8, Workers: 1, Gap: 5 * ms, Faults: unavailable()}, {Name: "recovery", Duration: 6 * time.Second, Rate: 20}}
+		},
+		"a half-open visit of failures and successes reopens late": func(s *setup) {
+			s.Breaker.Permitted, s.Breaker.FailureRate, s.Breaker.MinimumCalls, s.Breaker.Wait = 10, 20, 10, time.Second
+			outage(s, phase{Duration: 2500 * ms, Rate: 2, Faults: unavailable()}, phase{Duration: 20 * time.Second, Rate: 2})
+		},
+		"two instances, and calls that were never answered": func(s *setup) {
+			s.Instances, s.SUTTimeout, s.ClientTimeout = 2, 3*time.Second, time.Second
+			hang := unavailable(func(r *fault.Rule) { r.Action, r.Respond = fault.ActionHang, fault.Respond{} })
+			outage(s, phase{Duration: 12 * time.Second, Rate: 50, Faults: hang}, well)
+		},
+		"the service gives up before the dependency sees it leave": func(s *setup) {
+			s.Breaker.Wait, s.SUTTimeout, s.Net = 300*ms, 400*ms, span{0, 15 * ms}
+			hang := unavailable(func(r *fault.Rule) { r.Action, r.Respond = fault.ActionHang, fault.Respond{} })
+			outage(s, phase{Duration: 6 * time.Second, Rate: 100, Faults: hang}, well)
+		},
+		"the wait grows": func(s *setup) {
+			s.Breaker.Wait, s.Breaker.WaitMultiplier, s.Breaker.WaitMax = 500*ms, 3, 8*time.Second
+			outage(s, phase{Duration: 14 * time.Second, Rate: 50, Faults: unavailable()}, phase{Duration: 12 * time.Second, Rate: 50})
+		},
+		"a success is recorded late, among failures": func(s *setup) {
+			s.Breaker.Window, s.Breaker.MinimumCalls, s.Breaker.FailureRate = 11, 9, 95
+			s.Stalls = stalls{Every: 200 * ms, Took: span{50 * ms, 200 * ms}}
+			s.Phases = []phase{{Name: "baseline", Duration: time.Second, Rate: 90}, {Name: "trip", Calls: 30, Workers: 1, Gap: 5 * ms, Faults: unavailable()}}
+		},
+	}
+}
+
+func TestWrongedOnce(t *testing.T) {
+	for name, with := range wrongedOnce() {
+		t.Run(name, func(t *testing.T) {
+			for seed := range 4 * seeds() {
+				s := plain()
+				s.Seed = seed
+				with(&s)
+				r, rep := judged(s, everything(s))
+				if bad := wronged(s, r, rep); len(bad) > 0 {
+					t.Fatalf("seed %d: %v\n%s", seed, bad, describe(r, rep))
+				}
+			}
+		})
+	}
+}
+
+// everything asks all that a right SUT fulfils, or may leave open, of every phase.
+func everything(s setup) []assert.Assertion {
+	var as []assert.Assertion
+	add := func(id, phase string, r assert.Rule) {
+		as = append(as, assert.Assertion{ID: phase + " " + id, Phase: phase, Rule: r})
+	}
+	c, faulty := s.Breaker, false
+	tenth := assert.Opens{Breaker: "cb", AtCall: min(c.MinimumCalls, c.Window)}
+	for _, p := range append(s.Phases, phase{}) {
+		add("no leak", p.Name, assert.Leak{Breaker: "cb"})
+		if c.WaitMultiplier == 0 {
+			add("waits", p.Name, assert.OpenDuration{Breaker: "cb", Equals: c.Wait, Tolerance: 0.05})
+		}
+		add("probes", p.Name, assert.HalfOpenProbes{Breaker: "cb", Exactly: c.Permitted})
+		add("probes max", p.Name, assert.HalfOpenProbes{Breaker: "cb", Max: c.Permitted})
+		add("reopens", p.Name, assert.ReopensOnFailedProbe{Breaker: "cb"})
+		add("fallback", p.Name, assert.FallbackShare{Breaker: "cb", Min: new(1.0), Of: []assert.CallSet{assert.SetShort, assert.SetFailed, assert.SetOpen}})
+		add("fail fast", p.Name, assert.ShortLatency{Breaker: "cb", Bounds: []assert.QuantileBound{{Quantile: 0.99, Max: 5 * time.Second}}})
+		switch {
+		case p.Name == "":
+		case len(p.Faults) > 0:
+			add("opens", p.Name, tenth)
+			add("opens within", p.Name, assert.Opens{Breaker: "cb", WithinCalls: 3 * c.Window})
+			add("stays", p.Name, assert.StaysClosed{Breaker: "cb"})
+			faulty = true
+		case faulty:
+			add("closes", p.Name, assert.Closes{Breaker: "cb"})
+			add("closes after", p.Name, assert.Closes{Breaker: "cb", AfterSuccesses: min(c.MinimumCalls, c.Permitted)})
+			add("not stuck", p.Name, assert.NeverStuck{Breaker: "cb", Tolerance: 0.1})
+			add("stays", p.Name, assert.StaysClosed{Breaker: "cb"})
+		default:
+			add("honest", p.Name, assert.FallbackShare{Breaker: "cb", Max: new(0.0), Of: []assert.CallSet{assert.SetAll}})
+			add("stays", p.Name, assert.StaysClosed{Breaker: "cb"})
+		}
+	}
+	return as
+}
