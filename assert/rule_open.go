@@ -55,7 +55,9 @@ func (v *view) holed(w Interval) (at numbers, through []*admission, rejected int
 			continue
 		}
 		opens := v.openings(s.stay)
-		open := Interval{opens.in.Hi, min(opens.in.Lo, forever/2) + v.wait}
+		// A breaker that opened later than declared rejects calls, too; but only from
+		// when it had opened.
+		open := Interval{opens.in.Hi, min(min(opens.in.Lo, forever/2)+v.wait, s.to.Lo)}
 		if open.Lo >= open.Hi || len(v.rejectedBetween(open.Lo, open.Hi)) < 3 || !v.admittedBetween(open.Lo, open.Hi) {
 			continue
 		}

@@ -34,3 +34,20 @@ func TestOnePermittedCall(t *testing.T) {
 		})
 	}
 }
+
+// TestOpeningLateIsNoLeak has a breaker that opens after 100 outcomes where 10
+// were declared. What it lets through until then is no leak, also when pauses of
+// the service hide where it opened.
+func TestOpeningLateIsNoLeak(t *testing.T) {
+	late := change("", func(c *breakerref.Config) { c.Window, c.MinimumCalls = 100, 100 })
+	for seed := range uint64(40) {
+		s := plain()
+		s.Seed, s.Make = seed, late.make
+		s.Breaker.Permitted = 1 + int(seed%5)
+		s.Stalls = stalls{Every: 150 * ms, Took: span{50 * ms, 400 * ms}}
+		r, rep := judged(s, goodRules(s))
+		if v := verdict(rep, "no-leak"); v.Result == assert.Fail {
+			t.Fatalf("seed %d: %s is %s\n%s", seed, v.ID, v.Result, describe(r, rep))
+		}
+	}
+}
