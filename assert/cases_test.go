@@ -19,7 +19,7 @@ func wrongedOnce() map[string]func(*setup) {
 		"half-open rejects while a slow probe is out, and calls are rare": func(s *setup) {
 			s.Breaker.Wait, s.Breaker.Permitted, s.Base = 700*ms, 1, span{2 * time.Second, 3 * time.Second}
 			s.SUTTimeout = 0
-			outage(s, phase{Duration: 6 * time.Second, Rate: 2, Faults: unavailable()}, phase{Duration: 12 * time.Second, Rate: 2})
+			s.Phases = []phase{{Name: "trip", Calls: 10, Workers: 1, Gap: 5 * ms, Faults: unavailable()}, {Name: "recovery", Duration: 20 * time.Second, Rate: 3}}
 		},
 		"the wait is shorter than the distance of calls": func(s *setup) {
 			s.Breaker.Wait = 300 * ms
@@ -62,29 +62,50 @@ func wrongedOnce() map[string]func(*setup) {
 		},
 		"a retry inside the breaker, which is not declared": func(s *setup) {
 			s.Unit, s.Retry = assert.UnitUnknown, retry{Attempts: 3, Backoff: span{100 * ms, 200 * ms}, Inside: true}
-			outage(s, phase{Duration: 5 * time.Second, Rate: 100, Faults: unavailable(slowly(20 * ms))}, well)
+			s.Phases = []phase{{Name: "outage", Duration: 5 * time.Second, Rate: 100, Faults: unavailable(slowly(20 * ms))}}
 		},
 		"it closes and trips again by what was under way": func(s *setup) {
 			s.Breaker.Permitted, s.Breaker.MinimumCalls, s.Breaker.Window, s.Breaker.Wait = 20, 2, 5, 400*ms
 			outage(s, phase{Duration: 6 * time.Second, Rate: 100, Faults: unavailable(ratio(50), slowly(100*ms))}, well)
 		},
 		"failures from the outage open it when the dependency is well": func(s *setup) {
-			s.Breaker.Window, s.Breaker.MinimumCalls, s.Breaker.FailureRate, s.Breaker.Wait = 40, 14, 20, 400*ms
-			s.Phases = []phase{{Name: "outage", Calls: 8, Workers: 1, Gap: 5 * ms, Faults: unavailable()}, {Name: "recovery", Duration: 6 * time.Second, Rate: 20}}
+			s.Breaker.Window, s.Breaker.MinimumCalls, s.Breaker.FailureRate, s.Breaker.Wait = 40, 22, 20, time.Second
+			s.Phases = []phase{{Name: "outage", Calls: 8, Workers: 1, Gap: 5 * ms, Faults: unavailable()}, {Name: "recovery", Duration: 4700 * ms, Rate: 4}}
 		},
 		"a half-open visit of failures and successes reopens late": func(s *setup) {
-			s.Breaker.Permitted, s.Breaker.FailureRate, s.Breaker.MinimumCalls, s.Breaker.Wait = 10, 20, 10, time.Second
-			outage(s, phase{Duration: 2500 * ms, Rate: 2, Faults: unavailable()}, phase{Duration: 20 * time.Second, Rate: 2})
+			s.Breaker.Permitted, s.Breaker.FailureRate, s.Breaker.MinimumCalls, s.Breaker.Wait = 20, 20, 20, time.Second
+			outage(s, phase{Duration: 2500 * ms, Rate: 4, Faults: unavailable()}, phase{Duration: 4700 * ms, Rate: 4})
 		},
 		"two instances, and calls that were never answered": func(s *setup) {
 			s.Instances, s.SUTTimeout, s.ClientTimeout = 2, 3*time.Second, time.Second
 			hang := unavailable(func(r *fault.Rule) { r.Action, r.Respond = fault.ActionHang, fault.Respond{} })
 			outage(s, phase{Duration: 12 * time.Second, Rate: 50, Faults: hang}, well)
 		},
+		"calls that were never answered leave it open what an instance recorded": func(s *setup) {
+			s.Instances, s.Pool, s.ClientTimeout = 2, 1, 8*time.Second
+			s.Breaker.Window, s.Breaker.MinimumCalls, s.Breaker.FailureRate, s.Breaker.Permitted, s.Breaker.Wait = 42, 21, 97, 13, 3*time.Second
+			s.Post, s.Base, s.Fallback, s.Probe = span{20 * time.Microsecond, 500 * time.Microsecond}, span{2500 * time.Microsecond, 6 * ms}, fixed(ms/5), 1
+			hang := unavailable(func(r *fault.Rule) { r.Action, r.Respond = fault.ActionHang, fault.Respond{} })
+			s.Phases = []phase{
+				{Name: "trip", Calls: 62, Workers: 1, Gap: 19 * ms, Faults: unavailable()},
+				{Name: "outage", Duration: 10 * time.Second, Rate: 21, Faults: hang},
+				{Name: "recovery", Calls: 205, Workers: 4, Gap: 24 * ms},
+				{Name: "again", Duration: 10 * time.Second, Rate: 21, Faults: unavailable()},
+			}
+		},
 		"the service gives up before the dependency sees it leave": func(s *setup) {
 			s.Breaker.Wait, s.SUTTimeout, s.Net = 300*ms, 400*ms, span{0, 15 * ms}
 			hang := unavailable(func(r *fault.Rule) { r.Action, r.Respond = fault.ActionHang, fault.Respond{} })
 			outage(s, phase{Duration: 6 * time.Second, Rate: 100, Faults: hang}, well)
+		},
+		"good probes are recorded in another order than they ended": func(s *setup) {
+			s.Post, s.Breaker.Wait = span{ms, 80 * ms}, 500*ms
+			outage(s, phase{Duration: time.Second, Rate: 100, Faults: unavailable()}, phase{Duration: 3 * time.Second, Rate: 800})
+		},
+		"an answer crosses the service's own timeout": func(s *setup) {
+			s.SUTTimeout, s.Net = 400*ms, span{ms, 3 * ms}
+			edge := unavailable(passing, func(r *fault.Rule) { r.Latency = fault.Latency{Min: 380 * ms, Max: 397 * ms} })
+			s.Phases = []phase{{Name: "edge", Calls: 80, Workers: 1, Gap: ms, Faults: edge}}
 		},
 		"the wait grows": func(s *setup) {
 			s.Breaker.Wait, s.Breaker.WaitMultiplier, s.Breaker.WaitMax = 500*ms, 3, 8*time.Second

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/faultline-go/faultline/breakerref"
+	"github.com/faultline-go/faultline/target/match"
 	"github.com/faultline-go/faultline/target/trace"
 )
 
@@ -28,6 +29,7 @@ type admission struct {
 	slow    bool
 	slowMay bool
 	faulted bool       // a fault rule hit it
+	retried bool       // the SUT tried again afterwards
 	next    *admission // the attempt that followed it, where each asks the breaker
 	leaked  bool       // admitted while the breaker was open, see early.go
 	ghost   bool       // of a call that was never answered, so that its instance is not known
@@ -232,7 +234,7 @@ func (v *view) settle(a *admission, next time.Duration) {
 	}
 	switch {
 	case next < forever:
-		a.settled = max(o, next)
+		a.settled, a.retried = max(o, next), true
 	case !c.Answered():
 		a.early = min(a.early, c.End-v.slack())
 		a.settled = v.awake(o)
@@ -264,7 +266,7 @@ func (v *view) outcome(a *admission) {
 	default:
 		a.failed = f.Status(at.Status)
 	}
-	a.failMay = a.failed || a.call.Call.Answered() && a.call.Call.End < a.o && f.Abandon
+	a.failMay = a.failed || f.Abandon && a.givenUp()
 	short, long := a.early-a.hi, a.settled-a.lo
 	if f.Slow > 0 {
 		a.failed = a.failed || short > f.Slow
@@ -274,6 +276,13 @@ func (v *view) outcome(a *admission) {
 		a.slow = short > v.breaker.Config.SlowDuration
 		a.slowMay = long > v.breaker.Config.SlowDuration
 	}
+}
+
+// givenUp reports whether the SUT may have given an attempt up that the dependency
+// saw answered: it answered before, or from its fallback, or tried again.
+func (a *admission) givenUp() bool {
+	c := a.call.Call
+	return c.Answered() && (c.End < a.o || c.Class == match.ClassFallback) || a.retried
 }
 
 // bad reports whether the breaker may count the outcome against the dependency.

@@ -159,6 +159,9 @@ func goldens() []golden {
 
 		{name: "closes", phase: "recovery", rule: assert.Closes{Breaker: "cb", Within: 4 * time.Second}, want: pass},
 		{name: "closes too late", phase: "recovery", rule: assert.Closes{Breaker: "cb", Within: 100 * ms}, want: fail},
+		{name: "closes in time after the last faulted outcome, which came late", with: func(s *setup) {
+			s.Phases = []phase{s.Phases[0], {Name: "outage", Duration: 2100 * ms, Rate: 100, Faults: unavailable(slowly(900 * ms))}, s.Phases[3]}
+		}, phase: "recovery", rule: assert.Closes{Breaker: "cb", Within: 2100 * ms}, want: pass},
 		{name: "never closes", with: made(lies("", breakerref.HalfOpen, true)), phase: "recovery", rule: assert.Closes{Breaker: "cb"}, want: fail},
 		{name: "closes after three", with: oneByOne, phase: "recovery", rule: assert.Closes{Breaker: "cb", AfterSuccesses: 3}, want: pass},
 		{name: "closes after four", with: both(oneByOne, wrong(func(c *breakerref.Config) { c.Permitted = 4 })), phase: "recovery", rule: assert.Closes{Breaker: "cb", AfterSuccesses: 3}, want: fail},

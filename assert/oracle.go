@@ -13,6 +13,7 @@ type trip struct {
 	since      Interval     // start of the trace, or the close before
 	first      bool         // no close before: the window is as the SUT started
 	known      bool         // the window was empty, and all outcomes are seen
+	guests     bool         // calls that were never answered may have asked this instance or another
 	presumed   bool         // the close before did not show in more calls than half-open permits
 	outcomes   []*admission // perhaps recorded since then, in the order of o, up to the first rejection
 	candidates []int        // indices into outcomes of those that may have tripped it
@@ -32,7 +33,7 @@ func (v *view) newTrip(since Interval, first bool, open Interval) *trip {
 			continue
 		}
 		if a.ghost {
-			t.known = false
+			t.known, t.guests = false, true
 			continue
 		}
 		t.outcomes = append(t.outcomes, a)

@@ -50,6 +50,10 @@ func (r StaysClosed) opened(v *view, seg *segment, w Interval) Verdict {
 		out.Remedy = pause
 	case !v.breaker.Declared:
 		out.Reason = "calls were rejected from there on"
+	case t.guests:
+		out.Result = Inconclusive
+		out.Reason = "calls that were never answered may have asked this instance or another one, so what opened it is not known"
+		out.Remedy = "let every call be answered within load.timeout"
 	case !t.known:
 		out.Result = Inconclusive
 		out.Reason = "the SUT was running before, so its window may have held failures"

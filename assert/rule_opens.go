@@ -118,6 +118,10 @@ func (r Opens) byCount(v *view, seg *segment, w Interval) Verdict {
 func (r Opens) decideCount(out *Verdict, v *view, seg *segment, w Interval, yes, no bool) {
 	off := r.AtCall > 0 && v.contradicts(seg.trip)
 	switch {
+	case seg.trip.guests:
+		out.Result, out.Margin = Inconclusive, ""
+		out.Reason = "calls that were never answered may have asked this instance or another one, so its outcomes cannot be counted"
+		out.Remedy = "let every call be answered within load.timeout"
 	case yes && seg.trip.presumed:
 		out.Result, out.Margin = Inconclusive, ""
 		out.Reason = "it is not certain that it had closed before: a half-open breaker that failed late looks the same"
@@ -346,25 +350,6 @@ func (v *view) laterTrip(e *evidence, w Interval) string {
 	return ""
 }
 
-// nth prints a position, or a range of positions, as an ordinal.
-func nth(lo, hi int) string {
-	if lo != hi {
-		return fmt.Sprintf("%s to %s", nth(lo, lo), nth(hi, hi))
-	}
-	suffix := "th"
-	if lo%100 < 11 || lo%100 > 13 {
-		switch lo % 10 {
-		case 1:
-			suffix = "st"
-		case 2:
-			suffix = "nd"
-		case 3:
-			suffix = "rd"
-		}
-	}
-	return fmt.Sprintf("%d%s", lo, suffix)
-}
-
 // numbers is a range of positions.
 type numbers struct{ Lo, Hi int }
 
@@ -386,12 +371,4 @@ func merge(expected string, parts []Verdict) Verdict {
 	}
 	out.Observed = strings.Join(seen, "; ")
 	return out
-}
-
-// plural counts things.
-func plural(n int, thing string) string {
-	if n == 1 {
-		return "1 " + thing
-	}
-	return fmt.Sprintf("%d %ss", n, thing)
 }
