@@ -16,6 +16,10 @@ type Spec struct {
 	Phases     []Phase
 	Assertions []Assertion
 	Integrity  Integrity
+
+	// SteadyState holds in a healthy system: before any fault, where a breach makes
+	// the run worthless, and in the last phase, where it is a failure.
+	SteadyState []Criterion
 }
 
 // Unit says whether each retry attempt asks the breaker, or each call.

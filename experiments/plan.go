@@ -12,22 +12,23 @@ import (
 // Plan is a compiled experiment: everything a run does and is judged by, as
 // data. It can be printed, compared and shipped.
 type Plan struct {
-	Name        string           `json:"name" yaml:"name"`
-	Description string           `json:"description,omitempty" yaml:"description,omitempty"`
-	Tags        []string         `json:"tags,omitempty" yaml:"tags,omitempty"`
-	File        string           `json:"file,omitempty" yaml:"file,omitempty"`
-	Seed        uint64           `json:"seed" yaml:"seed"`
-	SUT         SUT              `json:"sut" yaml:"sut"`
-	Injectors   []Injector       `json:"injectors" yaml:"injectors"`
-	Correlate   Correlate        `json:"correlate" yaml:"correlate"`
-	Targets     []match.Target   `json:"targets" yaml:"targets"`
-	Classes     match.Classes    `json:"classes" yaml:"classes"`
-	Timeout     time.Duration    `json:"timeout" yaml:"timeout"`
-	MaxInFlight int              `json:"max_in_flight" yaml:"max_in_flight"`
-	Breakers    []assert.Breaker `json:"breakers" yaml:"breakers"`
-	Phases      []Phase          `json:"phases" yaml:"phases"`
-	Integrity   assert.Integrity `json:"integrity" yaml:"integrity"`
-	Assertions  []PlanAssertion  `json:"assertions" yaml:"assertions"`
+	Name        string             `json:"name" yaml:"name"`
+	Description string             `json:"description,omitempty" yaml:"description,omitempty"`
+	Tags        []string           `json:"tags,omitempty" yaml:"tags,omitempty"`
+	File        string             `json:"file,omitempty" yaml:"file,omitempty"`
+	Seed        uint64             `json:"seed" yaml:"seed"`
+	SUT         SUT                `json:"sut" yaml:"sut"`
+	Injectors   []Injector         `json:"injectors" yaml:"injectors"`
+	Correlate   Correlate          `json:"correlate" yaml:"correlate"`
+	Targets     []match.Target     `json:"targets" yaml:"targets"`
+	Classes     match.Classes      `json:"classes" yaml:"classes"`
+	Timeout     time.Duration      `json:"timeout" yaml:"timeout"`
+	MaxInFlight int                `json:"max_in_flight" yaml:"max_in_flight"`
+	Breakers    []assert.Breaker   `json:"breakers" yaml:"breakers"`
+	Phases      []Phase            `json:"phases" yaml:"phases"`
+	Integrity   assert.Integrity   `json:"integrity" yaml:"integrity"`
+	SteadyState []assert.Criterion `json:"steady_state,omitempty" yaml:"steady_state,omitempty"`
+	Assertions  []PlanAssertion    `json:"assertions" yaml:"assertions"`
 }
 
 // PlanAssertion is an assertion in the form in which a plan is printed.
@@ -47,6 +48,13 @@ type SUT struct {
 	Ready          *Ready     `json:"ready,omitempty" yaml:"ready,omitempty"`
 	Reference      *Reference `json:"reference,omitempty" yaml:"reference,omitempty"`
 	InstanceHeader string     `json:"instance_header,omitempty" yaml:"instance_header,omitempty"`
+	Replicas       []Replica  `json:"replicas,omitempty" yaml:"replicas,omitempty"` // in place of BaseURL; calls go to them in turn
+}
+
+// Replica is one instance of a SUT that can be addressed by itself.
+type Replica struct {
+	Name    string `json:"name" yaml:"name"`
+	BaseURL string `json:"base_url" yaml:"base_url"`
 }
 
 // Launch is a command that starts the SUT. Values of Env (and the command's
@@ -74,6 +82,22 @@ type Reference struct {
 	Failure  match.Failure     `json:"failure" yaml:"failure"`
 	Timeout  time.Duration     `json:"timeout" yaml:"timeout"`                       // of its client towards the dependency
 	Fallback *fault.Respond    `json:"fallback,omitempty" yaml:"fallback,omitempty"` // nil: 503 when rejected, 502 when the dependency failed
+
+	Pool      int           `json:"pool,omitempty" yaml:"pool,omitempty"`             // most connections to the dependency; 0: no limit
+	Attempts  int           `json:"attempts,omitempty" yaml:"attempts,omitempty"`     // of a call, retries outside the breaker; 0 and 1: one
+	RetryWait time.Duration `json:"retry_wait,omitempty" yaml:"retry_wait,omitempty"` // between two attempts
+	Bulkhead  int           `json:"bulkhead,omitempty" yaml:"bulkhead,omitempty"`     // most calls under way to the dependency; 0: no limit
+	Workers   int           `json:"workers,omitempty" yaml:"workers,omitempty"`       // most requests of the whole service under way; others wait; 0: no limit
+	Defect    string        `json:"defect,omitempty" yaml:"defect,omitempty"`         // a named wrong behaviour, for a negative control
+	Routes    []Route       `json:"routes,omitempty" yaml:"routes,omitempty"`         // paths that are served otherwise; the first that matches
+}
+
+// Route is a path of the reference service that is not served as the rest: by
+// another dependency with a breaker of its own, or by the service alone.
+type Route struct {
+	Path    string         `json:"path" yaml:"path"`                           // as fault.Match.Path: a * at its end stands for any rest
+	Service *Reference     `json:"service,omitempty" yaml:"service,omitempty"` // without Routes and Workers
+	Respond *fault.Respond `json:"respond,omitempty" yaml:"respond,omitempty"` // or: answered without a dependency
 }
 
 // Injector is one dependency that faultline plays.
@@ -103,6 +127,11 @@ type Phase struct {
 	Measure  bool                    `json:"measure" yaml:"measure"`
 	Duration time.Duration           `json:"duration,omitempty" yaml:"duration,omitempty"` // rate mode
 	Rate     Rate                    `json:"rate" yaml:"rate"`
+	Ramp     *Ramp                   `json:"ramp,omitempty" yaml:"ramp,omitempty"`       // rate mode, in place of Rate
+	Steps    []Step                  `json:"steps,omitempty" yaml:"steps,omitempty"`     // rate mode, in place of Rate; Duration is their sum
+	Burst    *Burst                  `json:"burst,omitempty" yaml:"burst,omitempty"`     // rate mode, in place of Rate
+	Poisson  bool                    `json:"poisson,omitempty" yaml:"poisson,omitempty"` // rate, ramp and steps: exponential gaps by the plan's seed
+	Clients  *Clients                `json:"clients,omitempty" yaml:"clients,omitempty"` // closed loop for a time
 	Calls    *Calls                  `json:"calls,omitempty" yaml:"calls,omitempty"`     // calls mode
 	Targets  []string                `json:"targets,omitempty" yaml:"targets,omitempty"` // names; empty: all
 	Faults   map[string][]fault.Rule `json:"faults,omitempty" yaml:"faults,omitempty"`   // by injector
@@ -112,6 +141,35 @@ type Phase struct {
 type Rate struct {
 	Num int           `json:"num,omitempty" yaml:"num,omitempty"`
 	Per time.Duration `json:"per,omitempty" yaml:"per,omitempty"`
+}
+
+// Ramp is a rate that changes evenly from From to To over the phase.
+type Ramp struct {
+	From Rate `json:"from" yaml:"from"`
+	To   Rate `json:"to" yaml:"to"`
+}
+
+// Step is a constant rate for a time.
+type Step struct {
+	Rate Rate          `json:"rate" yaml:"rate"`
+	For  time.Duration `json:"for" yaml:"for"`
+}
+
+// Burst is Calls calls due at one instant, again after each Every; the first at
+// the phase's start.
+type Burst struct {
+	Calls int           `json:"calls" yaml:"calls"`
+	Every time.Duration `json:"every" yaml:"every"`
+}
+
+// Clients is a closed loop of N clients for the phase's duration. Each waits for
+// its answer, then for its think time, which lies evenly in [ThinkMin, ThinkMax]
+// by (seed, client, index). A client's first call comes after a share of its
+// first think time.
+type Clients struct {
+	N        int           `json:"n" yaml:"n"`
+	ThinkMin time.Duration `json:"think_min" yaml:"think_min"`
+	ThinkMax time.Duration `json:"think_max" yaml:"think_max"`
 }
 
 // Calls is a number of calls in a closed loop.

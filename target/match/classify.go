@@ -22,6 +22,8 @@ type Class struct {
 	Status   []int             `json:"status,omitempty" yaml:"status,omitempty"`     // any of these
 	Header   map[string]string `json:"header,omitempty" yaml:"header,omitempty"`     // all of these values, but for upper and lower case; an empty one means none
 	Contains []string          `json:"contains,omitempty" yaml:"contains,omitempty"` // all of these substrings in the body
+	Regex    []string          `json:"regex,omitempty" yaml:"regex,omitempty"`       // all of these RE2 expressions match somewhere in the body
+	JSONPath map[string]any    `json:"jsonpath,omitempty" yaml:"jsonpath,omitempty"` // RFC 9535 queries: some node of each is the value: string, float64, bool or nil
 }
 
 // StatusOnly reports whether nothing but the status tells this class.
