@@ -16,6 +16,7 @@ func WriteMarkdown(w io.Writer, s Summary) error {
 	m.table()
 	m.explanations()
 	m.integrity()
+	m.load()
 	m.timeline()
 	if _, err := io.WriteString(w, m.out.String()); err != nil {
 		return fmt.Errorf("write summary of %s: %w", s.Experiment, err)

@@ -66,6 +66,11 @@ func passed() Summary {
 		Attempts:   870,
 		Phases:     phases(),
 		Breakers:   []assert.Timeline{recovered()},
+		Loads: []assert.Load{
+			{Phase: "baseline", OpenLoop: true, Planned: 200, Sent: 199, Dropped: 1, Answered: 199, ServiceP50: 2345 * time.Microsecond, ServiceP99: 9876 * time.Microsecond, PlannedP50: 2500 * time.Microsecond, PlannedP99: 14321 * time.Microsecond},
+			{Phase: "trip", Planned: 20, Sent: 10, Answered: 10, ServiceP50: 1100 * time.Microsecond, ServiceP99: 1200 * time.Microsecond},
+			{Phase: "outage", OpenLoop: true, Planned: 389, Sent: 380, Answered: 377, Saturated: 9, ServiceP50: 900 * time.Microsecond, ServiceP99: 1999 * time.Microsecond, PlannedP50: ms, PlannedP99: 2 * ms},
+		},
 		Assertions: []assert.Verdict{
 			{ID: "trips", Kind: "breaker.opens", Phase: "trip", Line: 41, Result: assert.Pass, Expected: "opens at outcome 10", Observed: "outcome 10", Margin: "exact"},
 			{ID: "no-leak", Kind: "breaker.leak", Phase: "outage", Line: 42, Result: assert.Pass, Expected: "at most 0 admissions while open", Observed: "0 of 388 calls", Margin: "0"},

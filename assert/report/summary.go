@@ -31,6 +31,7 @@ type Summary struct {
 	Attempts int           `json:"attempts"` // that arrived at the dependencies
 
 	Phases     []trace.Phase     `json:"phases"`
+	Loads      []assert.Load     `json:"loads,omitempty"` // of the measured phases
 	Assertions []assert.Verdict  `json:"assertions"`
 	Integrity  []assert.Check    `json:"integrity"`
 	Breakers   []assert.Timeline `json:"breakers"`

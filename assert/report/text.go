@@ -21,7 +21,8 @@ type TextOptions struct {
 	Quiet bool // only what did not pass, and nothing where all passed
 }
 
-// WriteText writes what a run came to for a person: the timeline, the table, what
+// WriteText writes what a run came to for a person: the timeline, the
+// load, the table, what
 // is to be said of every assertion that did not pass (failures first), breached
 // integrity checks, and the verdict as the last line.
 func WriteText(w io.Writer, s Summary, opt TextOptions) error {
@@ -34,7 +35,7 @@ func WriteText(w io.Writer, s Summary, opt TextOptions) error {
 	t := text{Summary: s, opt: opt}
 	sections := [][]string{t.header()}
 	if !opt.Quiet {
-		sections = append(sections, t.timeline(), t.table())
+		sections = append(sections, t.timeline(), t.load(), t.table())
 	}
 	sections = append(sections, t.explanations()...)
 	sections = append(sections, t.integrity(), t.trouble(), t.verdict())

@@ -110,6 +110,7 @@ func (o *outcome) conclude(ctx context.Context, plan *experiments.Plan, res *run
 		recorded = res.Trace
 		s.Rung = res.Rung
 		s.Phases = recorded.Phases
+		s.Loads = assert.Loads(recorded)
 		s.Calls, s.Attempts = len(recorded.Calls), len(recorded.Attempts)
 	}
 	rep := assert.Evaluate(plan.Spec(), recorded)
