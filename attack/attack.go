@@ -30,9 +30,9 @@ type Config struct {
 	Dial func(ctx context.Context, network, addr string) (net.Conn, error)
 }
 
-// Phase is the load of one phase: either a rate (Schedule, Duration,
-// MaxInFlight) or a number of calls in a closed loop (Calls, Concurrency, Gap,
-// Until).
+// Phase is the load of one phase: a rate (Schedule, Duration, MaxInFlight), a
+// number of calls in a closed loop (Calls, Concurrency, Gap, Until), or a closed
+// loop for a time (Clients, ThinkMin, ThinkMax, Duration).
 type Phase struct {
 	Index   int    // into Correlator.Phases; an index is run once
 	Name    string // what Correlator.Phases says
@@ -40,7 +40,7 @@ type Phase struct {
 	Targets []match.Target // picked by weight, by (seed, seq); no weight at all means equal ones
 	Seed    uint64
 
-	Schedule    pace.Schedule // nil in calls mode
+	Schedule    pace.Schedule // nil in a closed loop
 	Duration    time.Duration
 	MaxInFlight int
 
@@ -48,6 +48,10 @@ type Phase struct {
 	Concurrency int
 	Gap         time.Duration // from the end of a call to the next send of the same worker
 	Until       func() bool   // asked before each call; true ends the phase
+
+	Clients  int           // each waits for its answer, then thinks before its next call
+	ThinkMin time.Duration // a thought lasts as long as (Seed, call) says, at least this
+	ThinkMax time.Duration // at most this; the first call comes somewhere within one
 }
 
 // ErrAborted is what Run and Once return after Abort.
@@ -116,7 +120,7 @@ func New(cfg Config) (*Attacker, error) {
 }
 
 // Run carries out one phase and says what became of its load; it records
-// calls, not the phase. A rate phase ends at its Duration and leaves its
+// calls, not the phase. A phase with a Duration ends then and leaves its
 // stragglers in flight, a phase of calls ends with its last call.
 //
 // ctx governs the calls of the phase, stragglers included: when it ends, also
@@ -136,7 +140,7 @@ func (a *Attacker) Run(ctx context.Context, p Phase) (trace.Phase, error) {
 	// Neither wait needs ctx: with it the pacer stops and the calls are canceled,
 	// so both end at once, and the counts are final only after them.
 	<-r.gate.settled()
-	if p.Schedule == nil {
+	if p.Calls > 0 {
 		<-r.done
 	}
 	out := r.outcome(a.cfg.Recorder)

@@ -39,10 +39,27 @@ func (a *Attacker) check(p Phase) error {
 			return fmt.Errorf("target %q: %w", t.Name, err)
 		}
 	}
-	if p.Schedule == nil {
+	switch {
+	case p.Clients != 0 || p.ThinkMin != 0 || p.ThinkMax != 0:
+		return checkClients(p)
+	case p.Schedule == nil:
 		return checkCalls(p)
 	}
 	return checkRate(p)
+}
+
+func checkClients(p Phase) error {
+	switch {
+	case p.Schedule != nil || p.Calls != 0 || p.Concurrency != 0 || p.Gap != 0 || p.Until != nil || p.MaxInFlight != 0:
+		return errors.New("it has clients and settings of a rate or of calls: choose one")
+	case p.Clients < 1:
+		return fmt.Errorf("its clients must be at least 1, not %d", p.Clients)
+	case p.ThinkMin < 0 || p.ThinkMax < p.ThinkMin:
+		return fmt.Errorf("its clients cannot think for %v to %v", p.ThinkMin, p.ThinkMax)
+	case p.Duration <= 0:
+		return fmt.Errorf("its duration must be positive, not %v", p.Duration)
+	}
+	return nil
 }
 
 func checkRate(p Phase) error {

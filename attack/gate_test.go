@@ -26,7 +26,7 @@ func TestHandingOverTakesTime(t *testing.T) {
 		if due, ok := s.begin(1); !ok || due != s.start.Add(time.Second) {
 			t.Errorf("a call in time: due %v, %v", due, ok)
 		}
-		s.end()
+		s.end(0)
 		if _, stop := s.Pace(0, 2); !stop || !closed(s.settled()) {
 			t.Error("the phase is not over")
 		}
@@ -91,7 +91,7 @@ func TestCallsThatNeverBegan(t *testing.T) {
 				t.Fatal("a call in time was not let through")
 			}
 			r.drain(results())
-			r.gate.end()
+			r.gate.end(0)
 			r.gate.Pace(0, 2)
 			if !closed(r.gate.settled()) {
 				t.Error("the phase is not settled")

@@ -85,7 +85,7 @@ func (l *loop) begin(uint64) (due time.Time, ok bool) {
 	return time.Time{}, ok
 }
 
-func (l *loop) end() {
+func (l *loop) end(uint64) {
 	now := time.Now()
 	l.mu.Lock()
 	l.total.ended = now

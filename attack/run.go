@@ -27,8 +27,8 @@ type gate interface {
 	// begin is asked right before call seq is sent. It says when the call was due,
 	// or the zero time in calls mode; not ok means that it must not be sent.
 	begin(seq uint64) (due time.Time, ok bool)
-	// end tells that a call which was let through has ended.
-	end()
+	// end tells that call seq, which was let through, has ended.
+	end(seq uint64)
 	// lost tells that a call which was released never came to begin.
 	lost()
 	// settled is closed when the phase is over and its counts are final.
@@ -51,7 +51,12 @@ func newRun(ctx context.Context, p Phase) *run {
 		context: func() context.Context { return ctx },
 		done:    make(chan struct{}),
 	}
-	if p.Schedule == nil {
+	switch {
+	case p.Clients > 0:
+		r.gate = newClients(p, r.start, ctx.Done())
+		r.workers, r.maxWorkers = 1, uint64(p.Clients)
+		return r
+	case p.Schedule == nil:
 		r.gate = newLoop(p, ctx.Done())
 		r.workers, r.maxWorkers = uint64(p.Concurrency), uint64(p.Concurrency)
 		return r

@@ -112,7 +112,7 @@ func (s *slots) begin(seq uint64) (due time.Time, ok bool) {
 	return due, ok
 }
 
-func (s *slots) end() {
+func (s *slots) end(uint64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.inFlight--

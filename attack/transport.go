@@ -42,7 +42,7 @@ func (o observer) RoundTrip(req *http.Request) (*http.Response, error) {
 		return nil, fmt.Errorf("unknown call %q of phase %q", req.Header.Get("X-Vegeta-Seq"), req.Header.Get("X-Vegeta-Attack"))
 	}
 	if due, ok := r.gate.begin(seq); ok {
-		defer r.gate.end()
+		defer r.gate.end(seq)
 		p := r.phase
 		o.call(r.context(), order{phase: p.Index, seq: seq, due: due, target: pick(p.Targets, p.Seed, seq)})
 	}
