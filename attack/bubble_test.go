@@ -302,3 +302,44 @@ func TestRoundTimeoutsAtTheLimitSameTraceEveryTime(t *testing.T) {
 		}
 	}
 }
+
+// TestShapesAccountForEverySlot sends bursts and ramps against a service that holds
+// calls, through a limit that they exceed: what was not sent was saturated, nothing
+// is counted twice, and what was sent was due when its shape says.
+func TestShapesAccountForEverySlot(t *testing.T) {
+	per := func(n int) pace.Constant { return pace.Constant{Num: n, Per: time.Second} }
+	for name, s := range map[string]pace.Schedule{
+		"burst":   pace.Burst{Calls: 30, Every: 500 * time.Millisecond},
+		"ramp":    pace.Ramp{From: per(0), To: per(300), Over: 2 * time.Second},
+		"steps":   pace.Steps{{Schedule: per(10), For: time.Second}, {Schedule: per(300), For: time.Second}},
+		"poisson": pace.Poisson(per(200), 2*time.Second, 1),
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w := newBubbleWorld(t, after(100*time.Millisecond))
+				p := rate(2*time.Second, 20)
+				p.Schedule = s
+				out := w.run(t, p)
+				if out.Planned != s.Count(2*time.Second) || out.Planned != out.Sent+out.Dropped+out.Saturated {
+					t.Errorf("%+v of %d slots", out, s.Count(2*time.Second))
+				}
+				if out.Dropped > 0 || out.Saturated == 0 {
+					t.Errorf("%+v: the service held all allowed calls, nobody was late", out)
+				}
+				due := map[time.Duration]bool{}
+				for n := range out.Planned {
+					due[s.Due(n)] = true
+				}
+				calls := w.finish(t).Calls
+				for _, c := range calls {
+					if !due[c.Sched-out.From] || c.Send < c.Sched || c.Send > c.Sched+time.Millisecond {
+						t.Fatalf("a call was due at %v and sent at %v", c.Sched, c.Send)
+					}
+				}
+				if len(calls) != out.Sent {
+					t.Errorf("%d calls were recorded, %d sent", len(calls), out.Sent)
+				}
+			})
+		})
+	}
+}

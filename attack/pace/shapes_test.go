@@ -30,7 +30,7 @@ func TestShapes(t *testing.T) {
 		{"steps", pace.Steps{{perSecond(2), time.Second}, {perSecond(0), time.Second}, {perSecond(4), time.Second}}, 3 * time.Second,
 			[]time.Duration{0, 500 * ms, 2000 * ms, 2250 * ms, 2500 * ms, 2750 * ms, math.MaxInt64}, 6},
 		{"a part of a step", pace.Steps{{perSecond(2), time.Second}, {perSecond(4), time.Second}}, 1251 * ms, nil, 4},
-		{"burst", pace.Burst{Calls: 3, Every: time.Second}, 1001 * ms, []time.Duration{0, 0, 0, time.Second}, 6},
+		{"burst", pace.Burst{Calls: 3, Every: time.Second}, 1001 * ms, []time.Duration{0, 1, 2, time.Second, time.Second + 1}, 6},
 		{"a burst at the end is not before it", pace.Burst{Calls: 3, Every: time.Second}, time.Second, nil, 3},
 		{"no burst", pace.Burst{Calls: 3}, time.Second, []time.Duration{math.MaxInt64}, 0},
 	} {
