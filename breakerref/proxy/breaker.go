@@ -14,27 +14,58 @@ type breaker struct {
 	now    func() time.Time
 	logger *slog.Logger
 
-	mu      sync.Mutex
-	machine *breakerref.Machine
+	mu       sync.Mutex
+	machine  *breakerref.Machine
+	defect   Defect
+	refusals int
+}
+
+// permit is what the breaker said to a call.
+type permit struct {
+	ok    bool
+	state breakerref.State // that decided
+	start time.Time        // when it did
+	stray bool             // let through by a defect: the machine does not know of it
 }
 
 // acquire asks for a call. If it is permitted, the caller owes one record or
-// release, and start is when it was. The state is the one that decided.
-func (b *breaker) acquire() (start time.Time, state breakerref.State, ok bool) {
+// release.
+func (b *breaker) acquire() permit {
+	var p permit
 	b.do(func(now time.Time, m *breakerref.Machine) {
-		start, ok, state = now, m.Acquire(now), m.State()
+		p = permit{start: now, ok: m.Acquire(now), state: m.State()}
+		switch {
+		case p.ok && p.state == breakerref.HalfOpen && b.defect == ClosesAtOnce:
+			m.Reset(now)
+			p.ok = m.Acquire(now)
+			p.state = m.State()
+		case !p.ok:
+			b.refusals++
+			p.stray = b.defect.permits(p.state, b.refusals)
+			p.ok = p.stray
+		}
 	})
-	return start, state, ok
+	return p
 }
 
 // record ends a permitted call with its outcome.
-func (b *breaker) record(failed bool, took time.Duration) {
-	b.do(func(now time.Time, m *breakerref.Machine) { m.Record(now, failed, took) })
+func (b *breaker) record(p permit, failed bool, took time.Duration) {
+	if p.stray {
+		return
+	}
+	b.do(func(now time.Time, m *breakerref.Machine) {
+		if b.defect == NeverCloses && p.state == breakerref.HalfOpen {
+			failed = true
+		}
+		m.Record(now, failed, took)
+	})
 }
 
 // release ends a permitted call without an outcome.
-func (b *breaker) release() {
-	b.do(func(now time.Time, m *breakerref.Machine) { m.Release(now) })
+func (b *breaker) release(p permit) {
+	if !p.stray {
+		b.do(func(now time.Time, m *breakerref.Machine) { m.Release(now) })
+	}
 }
 
 // read returns the state and the metrics as of now.

@@ -41,6 +41,16 @@
 // attempt asks the breaker and is recorded. A refusal ends the retrying, as with a
 // retry that ignores CallNotPermittedException.
 //
+// # Bulkhead, workers, routes
+//
+// The bulkhead lies inside the breaker, as in Resilience4j's default order, and has no
+// queue. A call that it refuses is neither a success nor a failure, as in a service
+// that lists BulkheadFullException under ignoreExceptions; it is answered as one that
+// the breaker refused, with another reason. Workers bounds the requests of the whole
+// service, whatever their route: who finds none free waits. A route has a dependency
+// and a breaker of its own, or an answer that needs neither. A [Defect] makes the
+// service wrong in one way.
+//
 // # Nothing is hidden
 //
 // Go's HTTP client sends a request again when a reused connection dies, so that a

@@ -5,15 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"math"
 	"net"
 	"net/http"
-	"net/url"
+	"strings"
 	"sync"
 	"time"
 
 	"github.com/faultline-go/faultline/breakerref"
-	"github.com/faultline-go/faultline/target/match"
 )
 
 // Answer is a canned answer.
@@ -23,61 +21,65 @@ type Answer struct {
 	Body    string
 }
 
-// Config describes a proxy.
+// Config describes a proxy: a service in front of one dependency, and paths that are
+// served otherwise.
 type Config struct {
-	Addr     string            // host:port to listen at; port 0 is chosen by the system
-	Upstream string            // base URL of the dependency, http or https, a path at most
-	Breaker  breakerref.Config // see breakerref.Default
-	Failure  match.Failure     // what the breaker counts; the zero value counts nothing
-	Timeout  time.Duration     // of one attempt, up to the end of its answer; 0: none
-
-	Fallback      *Answer       // nil: none
-	FallbackDelay time.Duration // how long the fallback takes
-
-	Pool      int           // most connections to the dependency at a time; 0: no limit
-	Retry     int           // most attempts of a call; 0 and 1: a single one
-	RetryWait time.Duration // between the end of an attempt and the next one
+	Addr string // host:port to listen at; port 0 is chosen by the system
+	Service
+	Workers int     // most requests under way at a time, further ones wait; 0: no limit
+	Routes  []Route // the first whose path matches serves a request, else Service does
 
 	// Listen and Dial replace the operating system's network; nil: not.
 	Listen func(network, addr string) (net.Listener, error)
 	Dial   func(ctx context.Context, network, addr string) (net.Conn, error)
-	Now    func() time.Time // the breaker's clock; nil: time.Now
+	Now    func() time.Time // the breakers' clock; nil: time.Now
 	Logger *slog.Logger     // nil: silent
+}
+
+// Route is a path that is not served as the rest. Exactly one of Service and Respond
+// is given.
+type Route struct {
+	Path    string   // exact, or a prefix when it ends in *
+	Service *Service // another dependency, with a breaker of its own
+	Respond *Answer  // or no dependency at all
 }
 
 // Proxy is a running proxy. Its methods may be called from any goroutine.
 type Proxy struct {
-	cfg       Config
-	upstream  *url.URL
-	breaker   *breaker
-	transport *http.Transport
-	server    *http.Server
-	addr      net.Addr
-	logger    *slog.Logger
-	cancel    context.CancelFunc // ends all calls to the dependency
-	served    chan struct{}      // closed when nothing is accepted any more
+	cfg     Config
+	main    *service
+	routes  []route
+	workers chan struct{} // one for each request under way; nil: no limit
+	server  *http.Server
+	addr    net.Addr
+	logger  *slog.Logger
+	cancel  context.CancelFunc // ends all calls to the dependencies
+	served  chan struct{}      // closed when nothing is accepted any more
 
 	mu     sync.Mutex
 	closed bool
 	active sync.WaitGroup // requests being answered; grows only under mu and before closed
 }
 
+// route is a Route that is served.
+type route struct {
+	path    string
+	service *service
+	respond *Answer
+}
+
 // Start listens and serves until [Proxy.Close]. ctx bounds the starting only. An
 // error says what is wrong with the configuration, or that the address could not
 // be listened at.
 func Start(ctx context.Context, cfg Config) (*Proxy, error) {
-	upstream, err := check(cfg)
-	if err != nil {
-		return nil, fmt.Errorf("reference proxy: %w", err)
-	}
 	if cfg.Now == nil {
 		cfg.Now = time.Now
 	}
 	if cfg.Logger == nil {
 		cfg.Logger = slog.New(slog.DiscardHandler)
 	}
-	machine, err := breakerref.New(cfg.Breaker, cfg.Now())
-	if err != nil {
+	p := &Proxy{cfg: cfg, logger: cfg.Logger, served: make(chan struct{})}
+	if err := p.prepare(); err != nil {
 		return nil, fmt.Errorf("reference proxy: %w", err)
 	}
 	listener, err := listen(ctx, cfg)
@@ -85,16 +87,7 @@ func Start(ctx context.Context, cfg Config) (*Proxy, error) {
 		return nil, fmt.Errorf("reference proxy: listen at %s: %w", cfg.Addr, err)
 	}
 	base, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	p := &Proxy{
-		cfg:       cfg,
-		upstream:  upstream,
-		breaker:   &breaker{machine: machine, now: cfg.Now, logger: cfg.Logger},
-		transport: newTransport(cfg),
-		addr:      listener.Addr(),
-		logger:    cfg.Logger,
-		cancel:    cancel,
-		served:    make(chan struct{}),
-	}
+	p.addr, p.cancel = listener.Addr(), cancel
 	// No timeouts: a connection that the server closes while its client picks it
 	// for the next request would look like a failure of the system under test.
 	p.server = &http.Server{
@@ -112,34 +105,36 @@ func Start(ctx context.Context, cfg Config) (*Proxy, error) {
 	return p, nil
 }
 
-// check returns the parsed upstream, or all that is wrong with the configuration
-// beside the breaker's.
-func check(cfg Config) (*url.URL, error) {
+// prepare makes the services, or says all that is wrong with them.
+func (p *Proxy) prepare() error {
 	var problems []error
-	upstream, err := url.Parse(cfg.Upstream)
-	if err != nil || upstream.Host == "" || upstream.Scheme != "http" && upstream.Scheme != "https" {
-		problems = append(problems, fmt.Errorf("the upstream is %q, must be a URL such as http://127.0.0.1:9901", cfg.Upstream))
-	} else if upstream.RawQuery != "" || upstream.ForceQuery || upstream.Fragment != "" || upstream.User != nil {
-		problems = append(problems, fmt.Errorf("the upstream is %q, must have neither a query, a fragment nor a user, since requests bring their own", upstream.Redacted()))
+	if p.cfg.Workers < 0 {
+		problems = append(problems, errors.New("the number of workers is negative"))
 	}
-	for _, n := range []struct {
-		name  string
-		value int64
-	}{
-		{"the timeout", int64(cfg.Timeout)},
-		{"the fallback's delay", int64(cfg.FallbackDelay)},
-		{"the pool", int64(cfg.Pool)},
-		{"the number of attempts", int64(cfg.Retry)},
-		{"the wait between attempts", int64(cfg.RetryWait)},
-	} {
-		if n.value < 0 {
-			problems = append(problems, fmt.Errorf("%s is negative", n.name))
+	if p.cfg.Workers > 0 {
+		p.workers = make(chan struct{}, p.cfg.Workers)
+	}
+	main, err := newService(p.cfg, p.cfg.Service)
+	problems = append(problems, err)
+	p.main = main
+	for _, r := range p.cfg.Routes {
+		made := route{path: r.Path, respond: r.Respond}
+		switch {
+		case !strings.HasPrefix(r.Path, "/"):
+			err = fmt.Errorf("the path must begin with /, not %q", r.Path)
+		case (r.Service == nil) == (r.Respond == nil):
+			err = errors.New("it has either a service or an answer")
+		case r.Service != nil:
+			made.service, err = newService(p.cfg, *r.Service)
+		default:
+			err = checkAnswer("the answer", r.Respond)
 		}
+		if err != nil {
+			problems = append(problems, fmt.Errorf("route %s: %w", r.Path, err))
+		}
+		p.routes = append(p.routes, made)
 	}
-	if f := cfg.Fallback; f != nil && f.Status != 0 && (f.Status < 200 || f.Status > 599) {
-		problems = append(problems, fmt.Errorf("the fallback's status is %d, must be from 200 to 599", f.Status))
-	}
-	return upstream, errors.Join(problems...)
+	return errors.Join(problems...)
 }
 
 // listen opens the proxy's address.
@@ -149,30 +144,6 @@ func listen(ctx context.Context, cfg Config) (net.Listener, error) {
 	}
 	var lc net.ListenConfig
 	return lc.Listen(ctx, "tcp", cfg.Addr)
-}
-
-// newTransport returns the way to the dependency. Nothing of it outlives its
-// CloseIdleConnections but connections in use.
-func newTransport(cfg Config) *http.Transport {
-	dial := cfg.Dial
-	if dial == nil {
-		dial = new(net.Dialer).DialContext
-	}
-	var http1 http.Protocols
-	http1.SetHTTP1(true) // HTTP/2 clients resend on their own.
-	return &http.Transport{
-		DialContext: func(ctx context.Context, network, addr string) (net.Conn, error) {
-			conn, err := dial(ctx, network, addr)
-			if err != nil {
-				return nil, &unreachableError{err}
-			}
-			return conn, nil
-		},
-		Protocols:           &http1,
-		DisableCompression:  true,
-		MaxConnsPerHost:     cfg.Pool,
-		MaxIdleConnsPerHost: math.MaxInt32, // The default keeps two and dials anew for the third.
-	}
 }
 
 // accept serves the listener until Close.
@@ -208,9 +179,9 @@ func (p *Proxy) URL() string {
 	return "http://" + local.String()
 }
 
-// State is the breaker's state now.
+// State is the state now of the breaker that is asked where no route matches.
 func (p *Proxy) State() breakerref.State {
-	state, _ := p.breaker.read()
+	state, _ := p.main.breaker.read()
 	return state
 }
 
@@ -224,6 +195,11 @@ func (p *Proxy) Close() error {
 	p.cancel()
 	<-p.served
 	p.active.Wait()
-	p.transport.CloseIdleConnections()
+	p.main.transport.CloseIdleConnections()
+	for _, r := range p.routes {
+		if r.service != nil {
+			r.service.transport.CloseIdleConnections()
+		}
+	}
 	return err
 }

@@ -8,6 +8,7 @@ import (
 	"maps"
 	"net/http"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/faultline-go/faultline/breakerref"
@@ -45,33 +46,79 @@ func (p *Proxy) serve(base context.Context, w http.ResponseWriter, r *http.Reque
 		writeNone(w, http.StatusBadRequest, "the request's body could not be read: "+err.Error())
 		return
 	}
-	p.answer(w, r, p.ask(base, r, body))
+	if !p.work(r.Context()) {
+		abort() // The client has left, or the proxy is stopping.
+	}
+	defer p.rest()
+	s, canned := p.find(r.URL.Path)
+	if canned != nil {
+		writeCanned(w, canned, SourcePrimary)
+		return
+	}
+	s.answer(w, r, s.ask(base, r, body))
+}
+
+// work waits for a worker and reports whether there was one before ctx ended.
+func (p *Proxy) work(ctx context.Context) bool {
+	if p.workers == nil {
+		return true
+	}
+	select {
+	case p.workers <- struct{}{}:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+// rest gives the worker back.
+func (p *Proxy) rest() {
+	if p.workers != nil {
+		<-p.workers
+	}
+}
+
+// find returns who serves a path: a service, or else a canned answer.
+func (p *Proxy) find(path string) (*service, *Answer) {
+	for _, r := range p.routes {
+		prefix, open := strings.CutSuffix(r.path, "*")
+		if r.path == path || open && strings.HasPrefix(path, prefix) {
+			return r.service, r.respond
+		}
+	}
+	return p.main, nil
 }
 
 // ask makes the call, with as many attempts as it needs and may have.
-func (p *Proxy) ask(base context.Context, r *http.Request, body []byte) outcome {
+func (s *service) ask(base context.Context, r *http.Request, body []byte) outcome {
 	for n := 1; ; n++ {
-		out := p.attempt(base, r, body)
-		if out.good() || out.cause == refused || n >= p.cfg.Retry || !pause(base, p.cfg.RetryWait) {
+		out := s.attempt(base, r, body)
+		if out.good() || out.cause == refused || n >= s.Retry || !pause(base, s.RetryWait) {
 			return out
 		}
 	}
 }
 
 // answer tells the client what came of its call.
-func (p *Proxy) answer(w http.ResponseWriter, r *http.Request, out outcome) {
+func (s *service) answer(w http.ResponseWriter, r *http.Request, out outcome) {
 	switch {
-	case out.good():
+	case out.good() && s.Defect != FallbackAlways:
 		writeAnswer(w, r, out.answer)
-	case p.cfg.Fallback != nil:
-		if !pause(r.Context(), p.cfg.FallbackDelay) {
+	case s.Fallback != nil:
+		if !pause(r.Context(), s.FallbackDelay) {
 			abort() // The client has left, or the proxy is stopping.
 		}
-		writeFallback(w, p.cfg.Fallback)
+		if s.Defect == Empty200 {
+			writeCanned(w, &Answer{Headers: s.Fallback.Headers, Body: "[]"}, SourceFallback)
+			return
+		}
+		writeCanned(w, s.Fallback, SourceFallback)
 	case out.answer != nil:
 		writeAnswer(w, r, out.answer)
 	case out.cause == refused:
 		writeNone(w, http.StatusServiceUnavailable, "the circuit breaker is "+out.state.String())
+	case out.cause == full:
+		writeNone(w, http.StatusServiceUnavailable, "the bulkhead is full")
 	default:
 		writeNone(w, http.StatusBadGateway, "the dependency did not answer: "+string(out.cause))
 	}
@@ -112,14 +159,14 @@ func writeAnswer(w http.ResponseWriter, r *http.Request, a *answer) {
 	_, _ = w.Write(a.body)
 }
 
-// writeFallback sends the canned answer.
-func writeFallback(w http.ResponseWriter, a *Answer) {
+// writeCanned sends a configured answer.
+func writeCanned(w http.ResponseWriter, a *Answer, source string) {
 	h := w.Header()
 	h["Content-Type"] = nil
 	for k, v := range a.Headers {
 		h.Set(k, v)
 	}
-	h.Set(Source, SourceFallback)
+	h.Set(Source, source)
 	w.WriteHeader(cmp.Or(a.Status, http.StatusOK))
 	_, _ = io.WriteString(w, a.Body)
 }
@@ -145,7 +192,7 @@ type state struct {
 
 // writeState tells what the breaker knows.
 func (p *Proxy) writeState(w http.ResponseWriter) {
-	s, m := p.breaker.read()
+	s, m := p.main.breaker.read()
 	writeJSON(w, http.StatusOK, newState(s, m))
 }
 

@@ -24,6 +24,7 @@ const (
 	reset    cause = "reset"
 	eof      cause = "eof"
 	stopping cause = "the proxy is stopping"
+	full     cause = "no room in the bulkhead"
 
 	// There was no connection to begin with. Both count as a reset.
 	nobody      cause = "connection refused"
@@ -50,26 +51,54 @@ func (o outcome) good() bool { return o.answer != nil && !o.failed }
 
 // attempt asks the breaker, then the dependency, and gives the breaker exactly one
 // outcome or its permission back.
-func (p *Proxy) attempt(base context.Context, r *http.Request, body []byte) outcome {
-	start, state, ok := p.breaker.acquire()
-	if !ok {
-		return outcome{cause: refused, state: state}
+func (s *service) attempt(base context.Context, r *http.Request, body []byte) outcome {
+	permit := s.breaker.acquire()
+	if !permit.ok {
+		if s.Defect == SlowReject && !pause(base, slowReject) {
+			return outcome{cause: stopping}
+		}
+		return outcome{cause: refused, state: permit.state}
 	}
-	answer, cause := p.call(base, r, body)
-	took := p.cfg.Now().Sub(start)
+	if !s.take() {
+		s.breaker.release(permit)
+		return outcome{cause: full}
+	}
+	answer, cause := s.call(base, r, body)
+	s.leave()
+	took := s.now().Sub(permit.start)
 	if cause == stopping {
-		p.breaker.release()
+		s.breaker.release(permit)
 		return outcome{cause: cause}
 	}
-	failed := p.counts(answer, cause, took)
-	p.breaker.record(failed, took)
+	failed := s.counts(answer, cause, took)
+	s.breaker.record(permit, failed, took)
 	return outcome{answer: answer, cause: cause, failed: failed}
+}
+
+// take takes a place in the bulkhead, or reports that there is none.
+func (s *service) take() bool {
+	if s.places == nil {
+		return true
+	}
+	select {
+	case s.places <- struct{}{}:
+		return true
+	default:
+		return false
+	}
+}
+
+// leave gives a place in the bulkhead back.
+func (s *service) leave() {
+	if s.places != nil {
+		<-s.places
+	}
 }
 
 // counts reports whether an outcome is one that the breaker is told to count as a
 // failure.
-func (p *Proxy) counts(a *answer, c cause, took time.Duration) bool {
-	f := p.cfg.Failure
+func (s *service) counts(a *answer, c cause, took time.Duration) bool {
+	f := s.Failure
 	if f.Slow > 0 && took > f.Slow {
 		return true
 	}
@@ -80,21 +109,21 @@ func (p *Proxy) counts(a *answer, c cause, took time.Duration) bool {
 		return f.Reset
 	case eof:
 		return f.EOF
-	case refused, stopping:
+	case refused, full, stopping:
 		return false
 	}
 	return f.Status(a.status)
 }
 
 // call sends the request to the dependency and reads the answer to its end.
-func (p *Proxy) call(base context.Context, r *http.Request, body []byte) (*answer, cause) {
+func (s *service) call(base context.Context, r *http.Request, body []byte) (*answer, cause) {
 	ctx := base
-	if p.cfg.Timeout > 0 {
-		limited, cancel := context.WithTimeout(base, p.cfg.Timeout)
+	if s.Timeout > 0 {
+		limited, cancel := context.WithTimeout(base, s.Timeout)
 		defer cancel()
 		ctx = limited
 	}
-	resp, err := p.transport.RoundTrip(p.forward(ctx, r, body))
+	resp, err := s.transport.RoundTrip(s.forward(ctx, r, body))
 	if err != nil {
 		return nil, causeOf(base, err)
 	}
@@ -107,7 +136,7 @@ func (p *Proxy) call(base context.Context, r *http.Request, body []byte) (*answe
 }
 
 // forward makes the request for the dependency out of the client's.
-func (p *Proxy) forward(ctx context.Context, r *http.Request, body []byte) *http.Request {
+func (s *service) forward(ctx context.Context, r *http.Request, body []byte) *http.Request {
 	header := endToEnd(r.Header)
 	header.Del("Expect") // This server has answered it.
 	if _, ok := header["User-Agent"]; !ok {
@@ -115,7 +144,7 @@ func (p *Proxy) forward(ctx context.Context, r *http.Request, body []byte) *http
 	}
 	out := &http.Request{
 		Method: r.Method,
-		URL:    p.join(r.URL),
+		URL:    s.join(r.URL),
 		Header: header,
 		// Neither nil, http.NoBody nor with a GetBody, also if it is empty: all
 		// three let the transport send the request a second time.
@@ -127,10 +156,10 @@ func (p *Proxy) forward(ctx context.Context, r *http.Request, body []byte) *http
 
 // join puts path and query of a request behind the upstream's base, escaped as the
 // client escaped them.
-func (p *Proxy) join(u *url.URL) *url.URL {
-	joined := *p.upstream
-	joined.Path = strings.TrimSuffix(p.upstream.Path, "/") + u.Path
-	joined.RawPath = strings.TrimSuffix(p.upstream.EscapedPath(), "/") + u.EscapedPath()
+func (s *service) join(u *url.URL) *url.URL {
+	joined := *s.upstream
+	joined.Path = strings.TrimSuffix(s.upstream.Path, "/") + u.Path
+	joined.RawPath = strings.TrimSuffix(s.upstream.EscapedPath(), "/") + u.EscapedPath()
 	joined.RawQuery = u.RawQuery
 	joined.ForceQuery = u.ForceQuery
 	return &joined

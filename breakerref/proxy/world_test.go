@@ -24,12 +24,12 @@ func good() proxy.Config {
 	b.Name = "test"
 	b.Window, b.MinimumCalls, b.Permitted = 10, 10, 3
 	b.Wait = 2 * time.Second
-	return proxy.Config{
+	return proxy.Config{Service: proxy.Service{
 		Breaker:  b,
 		Failure:  match.DefaultFailure(),
 		Timeout:  2 * time.Second,
 		Fallback: &proxy.Answer{Status: 202, Headers: map[string]string{"Content-Type": "application/json"}, Body: `{"state":"QUEUED"}`},
-	}
+	}}
 }
 
 // dependency counts what reaches it and lets each test decide what it answers.

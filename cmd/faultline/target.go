@@ -126,10 +126,9 @@ func (f targetFlags) config() (proxy.Config, error) {
 	b.FailureRate, b.SlowRate = float32(f.failure), float32(f.slowRate)
 	b.Wait, b.SlowDuration = time.Duration(f.wait), time.Duration(f.slowOver)
 
-	cfg := proxy.Config{
-		Addr: f.listen, Upstream: f.upstream, Breaker: b,
-		Failure: match.DefaultFailure(), Timeout: time.Duration(f.timeout),
-	}
+	cfg := proxy.Config{Addr: f.listen, Service: proxy.Service{
+		Upstream: f.upstream, Breaker: b, Failure: match.DefaultFailure(), Timeout: time.Duration(f.timeout),
+	}}
 	if f.fallback {
 		cfg.Fallback = &proxy.Answer{Status: f.status, Body: f.body}
 	}

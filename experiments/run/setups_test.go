@@ -166,9 +166,11 @@ func TestSetupsThatFoolInstants(t *testing.T) {
 func (s setup) start(change func(*proxy.Config)) func(*testing.T, network) func() {
 	return func(t *testing.T, n network) func() {
 		cfg := proxy.Config{
-			Addr: "sut:80", Listen: n.Listen, Dial: n.DialContext, Upstream: "http://127.0.0.1:9901",
-			Breaker: base(), Failure: match.DefaultFailure(), Timeout: 2 * time.Second,
-			Fallback: &proxy.Answer{Status: http.StatusOK, Body: `{"source":"fallback"}`},
+			Addr: "sut:80", Listen: n.Listen, Dial: n.DialContext,
+			Service: proxy.Service{
+				Upstream: "http://127.0.0.1:9901", Breaker: base(), Failure: match.DefaultFailure(), Timeout: 2 * time.Second,
+				Fallback: &proxy.Answer{Status: http.StatusOK, Body: `{"source":"fallback"}`},
+			},
 		}
 		change(&cfg)
 		if s.second {

@@ -1,0 +1,50 @@
+package run
+
+import (
+	"context"
+
+	"github.com/faultline-go/faultline/breakerref/proxy"
+	"github.com/faultline-go/faultline/experiments"
+	"github.com/faultline-go/faultline/injector/fault"
+	"github.com/faultline-go/faultline/target/trace"
+)
+
+// startReference runs faultline's own service in this process.
+func (r *runner) startReference(ctx context.Context, ref experiments.Reference) error {
+	cfg := proxy.Config{
+		Addr: "127.0.0.1:0", Listen: r.opt.Listen, Dial: r.opt.Dial, Logger: r.log,
+		Service: r.service(ref), Workers: ref.Workers,
+	}
+	for _, route := range ref.Routes {
+		made := proxy.Route{Path: route.Path, Respond: answer(route.Respond)}
+		if route.Service != nil {
+			s := r.service(*route.Service)
+			made.Service = &s
+		}
+		cfg.Routes = append(cfg.Routes, made)
+	}
+	p, err := proxy.Start(ctx, cfg)
+	if err != nil {
+		return &PreconditionError{What: "reference service: " + err.Error()}
+	}
+	r.proxy, r.baseURL = p, p.URL()
+	r.rec.Mark(trace.Mark{At: r.now(), Kind: trace.MarkLaunch, Text: "reference service in this process"})
+	return nil
+}
+
+// service is how the reference service calls one of its dependencies.
+func (r *runner) service(ref experiments.Reference) proxy.Service {
+	return proxy.Service{
+		Upstream: r.live.injectors[ref.Injector].URL(), Breaker: ref.Breaker, Failure: ref.Failure, Timeout: ref.Timeout,
+		Fallback: answer(ref.Fallback), Pool: ref.Pool, Retry: ref.Attempts, RetryWait: ref.RetryWait,
+		Bulkhead: ref.Bulkhead, Defect: proxy.Defect(ref.Defect),
+	}
+}
+
+// answer is a canned answer, or none.
+func answer(a *fault.Respond) *proxy.Answer {
+	if a == nil {
+		return nil
+	}
+	return &proxy.Answer{Status: a.Status, Headers: a.Headers, Body: a.Body}
+}
