@@ -152,6 +152,14 @@ func everything(s setup) []assert.Assertion {
 		add("probes max", p.Name, assert.HalfOpenProbes{Breaker: "cb", Max: c.Permitted})
 		add("reopens", p.Name, assert.ReopensOnFailedProbe{Breaker: "cb"})
 		add("fallback", p.Name, assert.FallbackShare{Breaker: "cb", Min: new(1.0), Of: []assert.CallSet{assert.SetShort, assert.SetFailed, assert.SetOpen}})
+		add("errors", p.Name, assert.Share{Subject: assert.SubjectError, Targets: []string{"checkout"}, Max: new(0.0)})
+		add("latency", p.Name, assert.Latency{Subject: assert.SubjectAll, Bounds: []assert.QuantileBound{{Quantile: 0.99, Max: 8 * time.Second}}})
+		add("forbidden", p.Name, assert.FallbackForbidden{Routes: []string{"/pay*"}})
+		add("while open", p.Name, assert.DownstreamCalls{Injector: "payments", Breaker: "cb", When: assert.StateOpen, Max: new(0)})
+		if s.SUTTimeout > 0 {
+			add("gives up", p.Name, assert.AbandonedAfter{Injector: "payments", Equals: s.SUTTimeout, Tolerance: 0.1})
+			add("gives up max", p.Name, assert.AbandonedAfter{Injector: "payments", Max: s.SUTTimeout + s.SUTTimeout/10})
+		}
 		add("fail fast", p.Name, assert.ShortLatency{Breaker: "cb", Bounds: []assert.QuantileBound{{Quantile: 0.99, Max: 5 * time.Second}}})
 		switch {
 		case p.Name == "":
@@ -162,6 +170,7 @@ func everything(s setup) []assert.Assertion {
 			faulty = true
 		case faulty:
 			add("closes", p.Name, assert.Closes{Breaker: "cb"})
+			add("recovers", p.Name, assert.RecoveryTime{Breaker: "cb", Max: 4 * c.Wait, Target: assert.Criterion{Subject: "primary", AtLeast: true, Share: 0.95}, For: time.Second})
 			add("closes after", p.Name, assert.Closes{Breaker: "cb", AfterSuccesses: min(c.MinimumCalls, c.Permitted)})
 			add("not stuck", p.Name, assert.NeverStuck{Breaker: "cb", Tolerance: 0.1})
 			add("stays", p.Name, assert.StaysClosed{Breaker: "cb"})

@@ -28,11 +28,13 @@ type admission struct {
 	failMay bool // settled differently by another reading
 	slow    bool
 	slowMay bool
-	faulted bool       // a fault rule hit it
-	retried bool       // the SUT tried again afterwards
-	next    *admission // the attempt that followed it, where each asks the breaker
-	leaked  bool       // admitted while the breaker was open, see early.go
-	ghost   bool       // of a call that was never answered, so that its instance is not known
+	faulted bool          // a fault rule hit it
+	retried bool          // the SUT tried again afterwards
+	next    *admission    // the attempt that followed it, where each asks the breaker
+	count   int           // attempts that it stands for: more than one where the breaker sees calls only
+	last    time.Duration // when the last of them arrived
+	leaked  bool          // admitted while the breaker was open, see early.go
+	ghost   bool          // of a call that was never answered, so that its instance is not known
 }
 
 // id names the call, for evidence.
@@ -46,31 +48,33 @@ type rejection struct {
 
 // view is one breaker (on one instance of the SUT) as the trace shows it.
 type view struct {
-	breaker  Breaker
-	instance string
-	join     trace.Join
-	calls    []*trace.Joined // in the order of sending, of this instance
-	adm      []*admission    // in the order of lo
-	byHi     []*admission    // the same in the order of hi
-	rej      []*rejection    // in the order of hi
-	admRoom  []admission
-	rejRoom  []rejection
-	index    index
-	own      time.Duration // h: the SUT's own time after an outcome, p99
-	before   time.Duration // the SUT's own time before an attempt, p99
-	wait     time.Duration // the least time that this breaker stays open; 0: not known
-	multi    bool          // some call made two attempts or more
-	fresh    bool          // the SUT was started for this run, so its window was empty
-	end      time.Duration // of the trace
-	epoch    time.Time
-	leaks    []*admission // in the order of arrival
-	segs     []segment
-	visits   []*visit
+	breaker   Breaker
+	instance  string
+	join      trace.Join
+	calls     []*trace.Joined // in the order of sending, of this instance
+	adm       []*admission    // in the order of lo
+	byHi      []*admission    // the same in the order of hi
+	rej       []*rejection    // in the order of hi
+	admRoom   []admission
+	rejRoom   []rejection
+	index     index
+	own       time.Duration // h: the SUT's own time after an outcome, p99
+	before    time.Duration // the SUT's own time before an attempt, p99
+	wait      time.Duration // the least time that this breaker stays open; 0: not known
+	perCall   int           // aggregate: more attempts no call can have made
+	aggregate bool          // attempts carry no id, see aggregate.go
+	multi     bool          // some call made two attempts or more
+	fresh     bool          // the SUT was started for this run, so its window was empty
+	end       time.Duration // of the trace
+	epoch     time.Time
+	leaks     []*admission // in the order of arrival
+	segs      []segment
+	visits    []*visit
 }
 
 // newView builds the decisions of one breaker from the joined calls of one
 // instance.
-func newView(b Breaker, instance string, join trace.Join, t *trace.Trace) *view {
+func newView(b Breaker, instance string, join trace.Join, t *trace.Trace, depends func(target string) bool) *view {
 	v := &view{breaker: b, instance: instance, join: join, epoch: t.Header.Epoch, end: traceEnd(t)}
 	var ghosts []*trace.Joined
 	for i := range join.Calls {
@@ -94,6 +98,9 @@ func newView(b Breaker, instance string, join trace.Join, t *trace.Trace) *view 
 	}
 	for _, c := range ghosts {
 		v.decisions(c, true)
+	}
+	if aggregated(t) {
+		v.guesses(t, depends)
 	}
 	v.sort()
 	return v
@@ -193,16 +200,17 @@ func (v *view) decisions(c *trace.Joined, ghost bool) {
 		v.rej = append(v.rej, take(&v.rejRoom, rejection{call: c, lo: c.Call.Send, hi: c.Call.End}))
 		return
 	}
-	attempts := c.Attempts
+	attempts, count, arrived := c.Attempts, 1, time.Duration(0)
 	if v.breaker.Unit == UnitCall && len(attempts) > 1 {
 		first, last := attempts[0], attempts[len(attempts)-1]
+		count, arrived = len(attempts), last.Arr
 		last.Arr = first.Arr
 		attempts = []trace.Attempt{last}
 	}
 	var before *admission
 	for i := range attempts {
 		at := &attempts[i]
-		a := take(&v.admRoom, admission{call: c, attempt: at, lo: c.Call.Send, hi: at.Arr, faulted: at.Rule != "", ghost: ghost})
+		a := take(&v.admRoom, admission{call: c, attempt: at, lo: c.Call.Send, hi: at.Arr, count: count, last: max(arrived, at.Arr), faulted: at.Rule != "", ghost: ghost})
 		if before != nil && v.breaker.Unit == UnitAttempt {
 			before.next, a.lo = a, max(a.lo, min(before.early, at.Arr))
 		}
@@ -288,12 +296,17 @@ func (a *admission) givenUp() bool {
 // bad reports whether the breaker may count the outcome against the dependency.
 func (v *view) bad(a *admission) bool { return a.failMay || a.slowMay }
 
-// permitted is N: the declared number of probes, else Resilience4j's default.
+// permitted is N: the declared number of probes, else Resilience4j's default; where
+// only attempts can be counted, as many as so many calls can have made.
 func (v *view) permitted() int {
+	n := breakerref.Default().Permitted
 	if v.breaker.Declared {
-		return v.breaker.Config.Permitted
+		n = v.breaker.Config.Permitted
 	}
-	return breakerref.Default().Permitted
+	if v.blind() {
+		n *= v.perCall
+	}
+	return n
 }
 
 // decides is how many outcomes end a half-open visit of the declared breaker.

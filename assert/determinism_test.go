@@ -125,10 +125,45 @@ func asked(s setup, r result) assert.Spec {
 	return spec
 }
 
+// dozen is 12 assertions of every kind of cost about a million spans: half of them
+// calls, and half attempts.
+func dozen() (assert.Spec, *trace.Trace) {
+	s := plain()
+	s.Breaker.Wait = 300 * ms
+	s.Phases = []phase{
+		{Name: "baseline", Duration: 20 * time.Second, Rate: 10_000},
+		{Name: "outage", Duration: 2 * time.Second, Rate: 10_000, Faults: unavailable(slowly(20 * ms))},
+		{Name: "recovery", Duration: 30 * time.Second, Rate: 10_000},
+	}
+	r := simulate(s)
+	share := func(subject string, at float64) assert.Share {
+		return assert.Share{Subject: subject, Breaker: "cb", Min: &at}
+	}
+	for _, a := range []assert.Assertion{
+		{Phase: "outage", Rule: assert.Opens{Breaker: "cb", Within: time.Second}},
+		{Phase: "outage", Rule: assert.Leak{Breaker: "cb"}},
+		{Phase: "outage", Rule: assert.OpenDuration{Breaker: "cb", Equals: 300 * ms, Tolerance: 0.1}},
+		{Phase: "recovery", Rule: assert.Closes{Breaker: "cb", Within: 2 * time.Second}},
+		{Phase: "baseline", Rule: assert.StaysClosed{Breaker: "cb"}},
+		{Phase: "outage", Rule: assert.FallbackShare{Breaker: "cb", Min: new(0.9), Of: []assert.CallSet{assert.SetShort, assert.SetFailed}}},
+		{Phase: "baseline", Rule: share("primary", 0.99)},
+		{Phase: "outage", Rule: share("short", 0.5)},
+		{Phase: "recovery", Rule: p99("all", time.Second)},
+		{Phase: "recovery", Rule: assert.RecoveryTime{Breaker: "cb", Max: 2 * time.Second, Target: healthy[0], For: 3 * time.Second}},
+		{Phase: "recovery", Rule: assert.DownstreamCalls{Injector: "payments", Breaker: "cb", When: assert.StateClosed, Min: new(1)}},
+		{Phase: "baseline", Rule: assert.AbandonedAfter{Injector: "payments", Equals: time.Second, Tolerance: 0.1}},
+	} {
+		a.ID = fmt.Sprint(len(r.spec.Assertions))
+		r.spec.Assertions = append(r.spec.Assertions, a)
+	}
+	return r.spec, r.trace
+}
+
 func BenchmarkEvaluate(b *testing.B) {
 	for name, make := range map[string]func() (assert.Spec, *trace.Trace){
 		"outages": func() (assert.Spec, *trace.Trace) { return many(1_000_000, unavailable(slowly(20*ms))) },
 		"ratio":   func() (assert.Spec, *trace.Trace) { return many(1_000_000, unavailable(ratio(45))) },
+		"dozen":   dozen,
 		"leaks":   func() (assert.Spec, *trace.Trace) { return leaking(1_000_000) },
 	} {
 		b.Run(name, func(b *testing.B) {

@@ -10,7 +10,7 @@ const earlyShare = 0.05
 // as are permitted, or enough outcomes to decide, before the next rejection, and
 // then a change of state. It reports whether there were any.
 func (v *view) flagLeaks(open Interval) (found bool) {
-	if !v.breaker.Declared {
+	if !v.breaker.Declared || v.blind() {
 		return false
 	}
 	var early []*admission
@@ -44,7 +44,7 @@ func (v *view) leak(as []*admission) {
 // rejected calls again although fewer outcomes had come than decide and no probe
 // was under way, and then let others through before a wait was over.
 func (v *view) impossible(vis *visit) bool {
-	if !v.breaker.Declared || v.uncounted() || !vis.fit() || vis.end != StateOpen || len(vis.probes) >= v.decides() {
+	if !v.breaker.Declared || v.uncounted() || v.blind() || !vis.fit() || vis.end != StateOpen || len(vis.probes) >= v.decides() {
 		return false
 	}
 	return v.admittedBetween(vis.settled, vis.endAt.Lo+v.wait)

@@ -6,19 +6,26 @@ import (
 	"slices"
 	"time"
 
+	"github.com/faultline-go/faultline/injector/fault"
 	"github.com/faultline-go/faultline/target/trace"
 )
 
 // evidence is what rules look at: the trace, as one view per breaker and
 // instance, and what is wrong with it.
 type evidence struct {
-	spec     Spec
-	trace    *trace.Trace
-	views    map[string][]*view // by breaker
-	checks   []Check
-	blockers map[string]string // breaker to the failed breaker.opens assertion
-	miscount map[string]string // breaker to the failed half_open_probes assertion
-	leaks    map[string]string // breaker to the failed leak assertion
+	spec      Spec
+	trace     *trace.Trace
+	views     map[string][]*view                 // by breaker
+	joins     map[string]*trace.Join             // by injector, of every target that depends on it
+	faults    map[string]map[string][]fault.Rule // by phase, by injector
+	stalls    []Interval                         // when this process did not run
+	end       time.Duration                      // of the trace
+	exited    time.Duration                      // when the SUT died; 0: it did not
+	aggregate bool                               // attempts carry no id
+	checks    []Check
+	blockers  map[string]string // breaker to the failed breaker.opens assertion
+	miscount  map[string]string // breaker to the failed half_open_probes assertion
+	leaks     map[string]string // breaker to the failed leak assertion
 }
 
 // Evaluate judges a trace. It is pure: equal arguments give equal reports, in
@@ -27,14 +34,35 @@ func Evaluate(spec Spec, t *trace.Trace) Report {
 	t = sorted(t)
 	e := &evidence{
 		spec: spec, trace: t,
-		views: map[string][]*view{}, blockers: map[string]string{}, miscount: map[string]string{}, leaks: map[string]string{},
+		views: map[string][]*view{}, joins: map[string]*trace.Join{}, faults: map[string]map[string][]fault.Rule{},
+		blockers: map[string]string{}, miscount: map[string]string{}, leaks: map[string]string{},
+		end: traceEnd(t), aggregate: aggregated(t),
 	}
+	e.notes()
 	for _, b := range spec.Breakers {
 		e.views[b.Name] = e.viewsOf(b)
 	}
 	e.checks = e.integrity()
+	if a, ok := e.steadyAgain(); ok {
+		e.spec.Assertions = append(slices.Clone(spec.Assertions), a)
+	}
 	verdicts := e.verdicts() // Notes in the checks what they affect.
 	return Report{Verdicts: verdicts, Integrity: e.checks, Breakers: e.timelines()}
+}
+
+// notes takes from the marks and the plan what many rules ask.
+func (e *evidence) notes() {
+	for _, p := range e.spec.Phases {
+		e.faults[p.Name] = p.Faults
+	}
+	for _, m := range e.trace.Marks {
+		if m.Kind == trace.MarkStall {
+			e.stalls = append(e.stalls, Interval{m.At - m.Dur, m.At})
+		}
+		if m.Kind == trace.MarkExit && (e.exited == 0 || m.At < e.exited) {
+			e.exited = m.At
+		}
+	}
 }
 
 // viewsOf joins the trace for one breaker and infers its states, per instance
@@ -53,7 +81,7 @@ func (e *evidence) viewsOf(b Breaker) []*view {
 	}
 	var vs []*view
 	for _, in := range instances {
-		v := newView(b, in, join, e.trace)
+		v := newView(b, in, join, e.trace, func(target string) bool { return e.depends(target, b.Injector) })
 		v.infer()
 		vs = append(vs, v)
 	}
@@ -85,7 +113,7 @@ func (e *evidence) verdicts() []Verdict {
 			if order(a.Rule) != pass {
 				continue
 			}
-			v := e.void(a, e.blocked(a.Rule, a.Rule.judge(e, a)))
+			v := e.void(a, e.blocked(a.Rule, e.judge(a)))
 			if v.Expected == "" {
 				v.Expected = a.Rule.expected()
 			}
@@ -95,6 +123,14 @@ func (e *evidence) verdicts() []Verdict {
 		}
 	}
 	return out
+}
+
+// judge judges one assertion, unless its rule needs what this run cannot tell.
+func (e *evidence) judge(a Assertion) Verdict {
+	if e.aggregate && perCall(a.Rule) {
+		return perCallVerdict(a.Rule)
+	}
+	return a.Rule.judge(e, a)
 }
 
 // blocked turns a verdict that cannot be had into a skipped one, where an
@@ -134,6 +170,13 @@ func breakerOf(r Rule) string {
 	case NeverStuck:
 		return r.Breaker
 	case ShortLatency:
+		return r.Breaker
+	case RecoveryTime:
+		return r.Breaker
+	case DownstreamCalls:
+		if r.When == "" || r.When == StateClosed {
+			return ""
+		}
 		return r.Breaker
 	default:
 		return ""
@@ -270,6 +313,9 @@ func (w Interval) inside(lo, hi time.Duration) bool { return w.Lo >= lo && w.Hi 
 
 // apart reports whether i does not touch [lo, hi].
 func (w Interval) apart(lo, hi time.Duration) bool { return w.Hi < lo || w.Lo > hi }
+
+// distance is how far i is from [lo, hi], from which it is apart.
+func (w Interval) distance(lo, hi time.Duration) time.Duration { return max(lo-w.Hi, w.Lo-hi) }
 
 // String prints an interval as people read it.
 func (w Interval) String() string {

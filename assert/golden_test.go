@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -24,6 +25,8 @@ type golden struct {
 	name  string
 	with  func(*setup) // of plain
 	trace func(*trace.Trace)
+	spec  func(*assert.Spec)
+	last  bool        // it is about the verdict that the judge adds by itself
 	first assert.Rule // an assertion of phase trip that others may lean on
 	phase string
 	rule  assert.Rule
@@ -215,7 +218,7 @@ func goldens() []golden {
 
 func TestVerdicts(t *testing.T) {
 	var b strings.Builder
-	for _, g := range goldens() {
+	for _, g := range allGoldens() {
 		s := plain()
 		if g.with != nil {
 			g.with(&s)
@@ -225,11 +228,21 @@ func TestVerdicts(t *testing.T) {
 			g.trace(r.trace)
 		}
 		r.spec.Assertions = []assert.Assertion{{ID: "this", Phase: g.phase, Rule: g.rule}}
+		if g.rule == nil {
+			r.spec.Assertions = nil
+		}
+		if g.spec != nil {
+			g.spec(&r.spec)
+		}
 		if g.first != nil {
 			r.spec.Assertions = append(r.spec.Assertions, assert.Assertion{ID: "trips", Phase: "trip", Rule: g.first})
 		}
 		rep := assert.Evaluate(r.spec, r.trace)
-		if v := rep.Verdicts[0]; v.Result != g.want {
+		v := rep.Verdicts[0]
+		if g.last {
+			v = rep.Verdicts[len(rep.Verdicts)-1]
+		}
+		if v.Result != g.want {
 			t.Errorf("%s: %s, want %s\n%s", g.name, v.Result, g.want, describe(r, rep))
 		} else {
 			fmt.Fprintf(&b, "# %s\n%s\n", g.name, text(v))
@@ -280,24 +293,64 @@ func compare(t *testing.T, name, got string) {
 	}
 }
 
-// No rule passes where nothing happened, or where nothing reached the dependency.
+// allGoldens are the verdicts that a person has read.
+func allGoldens() []golden {
+	return slices.Concat(goldens(), clientGoldens(), backGoldens(), runGoldens())
+}
+
+// thin is a trace with one call, the first of a phase, and its attempts.
+func thin(t *trace.Trace, phase string) *trace.Trace {
+	out := *t
+	first := slices.IndexFunc(t.Calls, func(c trace.Call) bool { return c.Phase == phase })
+	out.Calls, out.Attempts = t.Calls[first:first+1], nil
+	for _, a := range t.Attempts {
+		if a.ID == t.Calls[first].ID {
+			out.Attempts = append(out.Attempts, a)
+		}
+	}
+	return &out
+}
+
+// No rule passes where nothing happened, where nothing reached the dependency, or
+// on one sample; and every rule has a verdict that passes and one that fails.
 func TestNothingNeverPasses(t *testing.T) {
 	s := plain()
 	full := simulate(s)
 	quiet := *full.trace
 	quiet.Attempts = nil
-	for name, tr := range map[string]*trace.Trace{
-		"empty": {}, "phases only": {Phases: full.trace.Phases, Marks: full.trace.Marks}, "no attempt": &quiet,
-	} {
+	seen := map[string]bool{}
+	traces := map[string]*trace.Trace{"empty": {}, "phases only": {Phases: full.trace.Phases, Marks: full.trace.Marks}, "no attempt": &quiet}
+	for _, p := range s.Phases {
+		traces["one call of "+p.Name] = thin(full.trace, p.Name)
+	}
+	for name, tr := range traces {
 		spec := full.spec
-		for _, g := range goldens() {
+		spec.SteadyState = healthy
+		for _, g := range allGoldens() {
+			if g.rule == nil {
+				seen[assert.KindSteady+" "+string(g.want)] = true
+				continue
+			}
+			seen[g.rule.Kind()+" "+string(g.want)] = true
 			for _, phase := range []string{"", g.phase} {
 				spec.Assertions = append(spec.Assertions, assert.Assertion{ID: g.name, Phase: phase, Rule: g.rule})
 			}
 		}
 		for _, v := range assert.Evaluate(spec, tr).Verdicts {
-			if v.Result != assert.Inconclusive && v.Result != assert.Skipped {
+			if v.Result == assert.Pass || v.Result == assert.Fail && !strings.HasPrefix(name, "one call") {
 				t.Errorf("%s trace: %s in phase %q is %s: %s", name, v.Kind, v.Phase, v.Result, v.Observed)
+			}
+		}
+	}
+	for _, kind := range []string{
+		"breaker.opens", "breaker.stays_closed", "breaker.leak", "breaker.open_duration", "breaker.half_open_probes",
+		"breaker.reopens_on_failed_probe", "breaker.closes", "breaker.never_stuck", "short.latency", "fallback.share",
+		"primary.share", "short.share", "error.share", "latency", "fallback.forbidden", "recovery.time",
+		"downstream.abandoned_after", "downstream.calls", assert.KindSteady,
+	} {
+		for _, r := range []assert.Result{assert.Pass, assert.Fail, assert.Inconclusive} {
+			if !seen[kind+" "+string(r)] && (kind != "short.share" && kind != "error.share" || r != assert.Inconclusive) {
+				t.Errorf("%s has no golden verdict that is %s", kind, r)
 			}
 		}
 	}

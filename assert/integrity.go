@@ -1,6 +1,7 @@
 package assert
 
 import (
+	"cmp"
 	"fmt"
 	"path"
 	"slices"
@@ -19,6 +20,8 @@ const (
 	checkFired    = "fault_fired"
 	checkCalled   = "dependency_called"
 	checkShorts   = "short_before_fault"
+	checkArrivals = "arrivals_late"
+	checkLost     = "never_arrived"
 )
 
 // integrity says where the run was not what the plan wanted.
@@ -30,12 +33,17 @@ func (e *evidence) integrity() []Check {
 		}
 	}
 	for _, b := range e.spec.Breakers {
-		cs = append(cs, e.joined(b), e.called(b), e.shorts(b))
+		if !e.aggregate {
+			cs = append(cs, e.joined(b))
+		}
+		cs = append(cs, e.called(b), e.shorts(b))
+		cs = append(cs, e.arrivals(b)...)
+		cs = append(cs, e.lost(b)...)
 	}
 	for _, p := range e.spec.Phases {
 		cs = append(cs, e.fired(p)...)
 	}
-	return cs
+	return append(cs, e.steady()...)
 }
 
 // dropped checks that the load of a phase was sent.
@@ -56,8 +64,8 @@ func (e *evidence) dropped(p trace.Phase) Check {
 // lateness checks that the load of a phase was sent when it was due.
 func (e *evidence) lateness(p trace.Phase) Check {
 	var late []time.Duration
-	for _, c := range e.trace.Calls {
-		if c.Phase == p.Name {
+	for i := range e.trace.Calls {
+		if c := &e.trace.Calls[i]; c.Phase == p.Name {
 			late = append(late, c.Send-c.Sched)
 		}
 	}
@@ -66,6 +74,7 @@ func (e *evidence) lateness(p trace.Phase) Check {
 		got = quantile(late, 0.99)
 	}
 	return Check{
+		late: got,
 		Name: checkLateness, Phase: p.Name, OK: got <= e.spec.Integrity.Lateness,
 		Expected: "<= " + short(e.spec.Integrity.Lateness), Observed: short(got),
 		Remedy: "lower the rate, or run on a machine with more free CPU",
@@ -76,7 +85,8 @@ func (e *evidence) lateness(p trace.Phase) Check {
 func (e *evidence) joined(b Breaker) Check {
 	share := e.views[b.Name][0].join.Share()
 	return Check{
-		Name: checkJoin, Phase: "", OK: share >= e.spec.Integrity.Join,
+		breaker: b.Name,
+		Name:    checkJoin, OK: share >= e.spec.Integrity.Join,
 		Expected: ">= " + percent(e.spec.Integrity.Join),
 		Observed: fmt.Sprintf("%s of the attempts at %s joined a call", percent(share), b.Injector),
 		Remedy:   "let the SUT pass traceparent (or a header named in correlate.order) on to the dependency",
@@ -86,13 +96,14 @@ func (e *evidence) joined(b Breaker) Check {
 // called checks that the dependency was reached at all.
 func (e *evidence) called(b Breaker) Check {
 	n := 0
-	for _, a := range e.trace.Attempts {
-		if a.Injector == b.Injector {
+	for i := range e.trace.Attempts {
+		if e.trace.Attempts[i].Injector == b.Injector {
 			n++
 		}
 	}
 	return Check{
-		Name: checkCalled, OK: n > 0, Expected: "at least one attempt at " + b.Injector, Observed: fmt.Sprintf("%d attempts", n),
+		breaker: b.Name,
+		Name:    checkCalled, OK: n > 0, Expected: "at least one attempt at " + b.Injector, Observed: fmt.Sprintf("%d attempts", n),
 		Remedy: "point the SUT at injector " + b.Injector + " and check that its targets need it",
 	}
 }
@@ -100,15 +111,16 @@ func (e *evidence) called(b Breaker) Check {
 // shorts checks that calls reach the dependency while nothing is wrong with it:
 // a cache, a limiter or coalescing would look like an open breaker.
 func (e *evidence) shorts(b Breaker) Check {
-	firstFault := forever
-	for _, a := range e.trace.Attempts {
-		if a.Injector == b.Injector && a.Rule != "" {
-			firstFault = min(firstFault, a.Arr)
-		}
-	}
+	firstFault := e.firstFault(b.Injector)
 	all, shorts := 0, 0
-	for _, c := range e.views[b.Name][0].join.Calls {
-		if c.Call.End >= firstFault || c.Kind == trace.Unknown {
+	joined := e.views[b.Name][0].join.Calls
+	for i := range joined {
+		c := &joined[i]
+		if c.Call.Send >= firstFault {
+			break
+		}
+		// Without ids, all but those that surely did not reach it are unknown.
+		if c.Call.End >= firstFault || c.Kind == trace.Unknown && !e.aggregate {
 			continue
 		}
 		all++
@@ -121,10 +133,93 @@ func (e *evidence) shorts(b Breaker) Check {
 		share = float64(shorts) / float64(all)
 	}
 	return Check{
-		Name: checkShorts, OK: share <= 0.01, Expected: "<= 1% answered without reaching " + b.Injector + " before any fault",
+		breaker: b.Name,
+		Name:    checkShorts, OK: share <= 0.01, Expected: "<= 1% answered without reaching " + b.Injector + " before any fault",
 		Observed: fmt.Sprintf("%s (%d of %d calls)", percent(share), shorts, all),
 		Remedy:   "send requests that no cache, limiter or validation answers, or leave such targets out of the breaker",
 	}
+}
+
+// firstFault is when the first attempt arrived at an injector that a fault hit.
+func (e *evidence) firstFault(injector string) time.Duration {
+	for i := range e.trace.Attempts {
+		if a := &e.trace.Attempts[i]; a.Injector == injector && a.Rule != "" {
+			return a.Arr
+		}
+	}
+	return forever
+}
+
+// arrivals says how much later than the fastest the first attempts arrived while
+// nothing was wrong: the generator, the machine and the SUT's own queues made
+// them wait, and cannot be told apart. So it breaches nothing by itself. It is
+// found wanting by a verdict that fails by no more than that.
+func (e *evidence) arrivals(b Breaker) []Check {
+	firstFault := e.firstFault(b.Injector)
+	var took []time.Duration
+	joined := e.views[b.Name][0].join.Calls
+	for i := range joined {
+		c := &joined[i]
+		if c.Call.Send >= firstFault {
+			break
+		}
+		if len(c.Attempts) > 0 && c.Call.Phase != "" {
+			took = append(took, c.Attempts[0].Arr-c.Call.Sched)
+		}
+	}
+	if len(took) < enough {
+		return nil
+	}
+	late := quantile(took, 0.99)
+	fastest := took[0] // quantile has sorted them
+	return []Check{{
+		late: late - fastest, breaker: b.Name,
+		Name: checkArrivals, OK: true, Expected: "a miss of a bound in time is greater than what arrivals wait",
+		Observed: fmt.Sprintf("p99 of the arrivals at %s before any fault was %s later than the fastest, which took %s since due", b.Injector, short(late-fastest), short(fastest)),
+		Remedy:   "run on a machine with more free CPU, lower the rate, or give the SUT more threads and connections; then allow for what is left",
+	}}
+}
+
+// lost reports calls that had no answer and did not reach the dependency while
+// the breaker was closed and nothing was wrong with it: they prove nothing about
+// the breaker, but something else is broken.
+func (e *evidence) lost(b Breaker) []Check {
+	all, lost := 0, 0
+	for _, v := range e.views[b.Name] {
+		for _, s := range v.segs {
+			if s.state == StateClosed {
+				n, gone := v.lostIn(Interval{s.from.Hi, s.to.Lo}, e.faults)
+				all, lost = all+n, lost+gone
+			}
+		}
+	}
+	if lost == 0 {
+		return nil
+	}
+	share := float64(lost) / float64(all)
+	return []Check{{
+		breaker: b.Name,
+		Name:    checkLost, OK: share <= e.spec.Integrity.Dropped, Expected: "<= " + percent(e.spec.Integrity.Dropped) + " lost while closed and without a fault at " + b.Injector,
+		Observed: fmt.Sprintf("%s (%d of %d calls had neither an answer nor an attempt)", percent(share), lost, all),
+		Remedy:   "look into the SUT's log: it refuses, drops or breaks off requests by itself",
+	}}
+}
+
+// lostIn counts the calls that were sent and over in an interval, without a fault
+// in their phase, and those of them that were lost.
+func (v *view) lostIn(in Interval, faults map[string]map[string][]fault.Rule) (all, lost int) {
+	first, _ := slices.BinarySearchFunc(v.calls, in.Lo, func(c *trace.Joined, t time.Duration) int { return cmp.Compare(c.Call.Send, t) })
+	for _, c := range v.calls[first:] {
+		if c.Call.Send > in.Hi {
+			break
+		}
+		if c.Call.End > in.Hi || c.Call.Err == trace.ErrCanceled || len(faults[c.Call.Phase][v.breaker.Injector]) > 0 {
+			continue
+		}
+		all++
+		lost += one(c.Kind == trace.Lost)
+	}
+	return all, lost
 }
 
 // fired checks that each fault of a phase hit somebody. A phase in which the
@@ -149,94 +244,22 @@ func (e *evidence) fired(p Phase) []Check {
 
 // hits counts the arrivals at an injector in a phase and those that a rule hit.
 func (e *evidence) hits(phase, injector string, r fault.Rule) (seen, hit int, example string) {
-	for _, a := range e.trace.Attempts {
+	var last *trace.Attempt
+	for i := range e.trace.Attempts {
+		a := &e.trace.Attempts[i]
 		if a.Injector != injector || a.Phase != phase {
 			continue
 		}
 		seen++
-		example = a.Method + " " + a.Path
+		last = a
 		if a.Rule == r.ID {
 			hit++
 		}
 	}
+	if last != nil {
+		example = last.Method + " " + last.Path
+	}
 	return seen, hit, example
-}
-
-// undelivered is the share of dropped slots from which on a phase was not the
-// experiment that was planned: nothing that is asserted of it counts.
-const undelivered = 0.25
-
-// harm is what a breached check does to a verdict.
-type harm int
-
-const (
-	harmless  harm = iota
-	voidsFail      // what is missing can have caused a failure, but not a pass
-	voidsAll       // the verdict means nothing
-)
-
-// harmOf says what a breached check does to a rule. Rules that count decisions
-// do not need the planned rate; a bound in time that was kept was kept, however
-// few calls showed it, but one that was missed may have been missed for want of
-// calls; and not opening under less than the planned load says nothing.
-func harmOf(r Rule, c Check) harm {
-	switch c.Name {
-	case checkDropped, checkLateness:
-		return harmOfLoad(r, c)
-	case checkFired:
-		if _, latency := r.(ShortLatency); latency {
-			return harmless
-		}
-	}
-	return voidsAll
-}
-
-// harmOfLoad is harmOf for load that was not sent, or late.
-func harmOfLoad(r Rule, c Check) harm {
-	if c.share > undelivered {
-		return voidsAll
-	}
-	switch r := r.(type) {
-	case StaysClosed:
-		return voidsAll
-	case ShortLatency, NeverStuck:
-		return voidsFail
-	case Opens:
-		switch {
-		case r.NotBefore > 0:
-			return voidsAll
-		case r.Within > 0:
-			return voidsFail
-		}
-	case Closes:
-		if r.Within > 0 {
-			return voidsFail
-		}
-	}
-	return harmless
-}
-
-// void weakens a verdict by what was breached in the run; the first breach that
-// matters is its reason, and each of them is told what it affects.
-func (e *evidence) void(a Assertion, v Verdict) Verdict {
-	was := v.Result
-	for i, c := range e.checks {
-		if c.OK || was == Skipped || c.Phase != "" && c.Phase != a.Phase && a.Phase != "" {
-			continue
-		}
-		if h := harmOf(a.Rule, c); h == harmless || h == voidsFail && was != Fail {
-			continue
-		}
-		e.checks[i].Affects = append(e.checks[i].Affects, a.ID)
-		if len(v.voided) > 0 {
-			continue
-		}
-		v.voided = c.Name
-		v.Result, v.Margin = Inconclusive, ""
-		v.Reason = fmt.Sprintf("%s: %s, wanted %s", c.Name, c.Observed, c.Expected)
-		v.Remedy = c.Remedy
-	}
-	return v
 }
 
 // percent prints a share.
@@ -257,7 +280,7 @@ func sortedKeys[T any](m map[string]T) []string {
 
 // matchesRule reports whether an attempt is one that a rule's match could see;
 // headers are not recorded and count as matching.
-func matchesRule(m fault.Match, a trace.Attempt) bool {
+func matchesRule(m fault.Match, a *trace.Attempt) bool {
 	if m.Method != "" && !strings.EqualFold(m.Method, a.Method) {
 		return false
 	}

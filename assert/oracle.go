@@ -23,7 +23,7 @@ type trip struct {
 // newTrip collects the outcomes that a breaker closed since then may have
 // recorded by the time it was open, and those of them that may have opened it.
 func (v *view) newTrip(since Interval, first bool, open Interval) *trip {
-	t := &trip{since: since, first: first, known: (!first || v.fresh) && !v.uncounted()}
+	t := &trip{since: since, first: first, known: (!first || v.fresh) && !v.uncounted() && !v.blind()}
 	from, to := 0, v.sentAfter(open.Hi)
 	if !first {
 		from = min(v.settledAfter(since.Lo), to)
@@ -263,7 +263,7 @@ type decision struct {
 // half-open: by the first few that it records.
 func (v *view) decision(vis *visit) decision {
 	n := v.decides()
-	if !v.breaker.Declared || len(vis.probes) < n {
+	if !v.breaker.Declared || len(vis.probes) < n || v.blind() {
 		return decision{}
 	}
 	var all times

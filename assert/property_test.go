@@ -11,6 +11,8 @@ import (
 
 	"github.com/faultline-go/faultline/assert"
 	"github.com/faultline-go/faultline/breakerref"
+	"github.com/faultline-go/faultline/target/match"
+	"github.com/faultline-go/faultline/target/trace"
 )
 
 // rule is what an assertion of a random experiment asks, without its phase.
@@ -47,7 +49,11 @@ func agrees(s setup, r result, rule string) bool {
 		// They speak of an empty window and of the declared numbers.
 		return !s.Undeclared
 	case "fallback":
+		return r.failed == 0 && s.Pay == 0
+	case "errors", "latency":
 		return r.failed == 0
+	case "recovers": // A service that pauses is slow, and may open by itself.
+		return r.failed == 0 && s.Stalls.Every == 0
 	case "honest":
 		return s.Running == nil // else it may be open
 	default:
@@ -81,14 +87,16 @@ func untrue(s setup, r result, rep assert.Report) []string {
 
 // No rule that names a defect passes.
 func TestDefectsNeverPass(t *testing.T) {
-	all := defects()
+	all := append(defects(), services()...)
 	rapid.Check(t, func(rt *rapid.T) {
 		s, as := drawn{rt}.experiment()
 		m := rapid.SampledFrom(all).Draw(rt, "defect")
 		if m.fits != nil && !m.fits(s) {
 			return
 		}
-		s.Make = m.make
+		if s.Make = m.make; m.with != nil {
+			m.with(&s)
+		}
 		r, rep := judged(s, as)
 		for _, v := range rep.Verdicts {
 			if v.Result == assert.Pass && slices.Contains(m.rules, rule(v)) && shown(m, s, r, v) {
@@ -107,6 +115,9 @@ func shown(m mutant, s setup, r result, v assert.Verdict) bool {
 			in = assert.Interval{Lo: p.From, Hi: p.To}
 		}
 	}
+	if rule(v) == "recovers" {
+		return v.Phase != "" && stuckOpen(s, r, in.Lo)
+	}
 	opened := func(h happened) bool { return h.from == breakerref.Closed && h.at > in.Lo && h.at < in.Hi }
 	switch m.rules[0] {
 	case "opens":
@@ -118,6 +129,11 @@ func shown(m mutant, s setup, r result, v assert.Verdict) bool {
 		return slices.ContainsFunc(r.truth, func(h happened) bool { return opened(h) && h.at < end-300*ms })
 	case "reopens":
 		return !s.Undeclared // else more calls may have been permitted
+	case "forbidden", "errors":
+		return slices.ContainsFunc(r.trace.Calls, func(c trace.Call) bool {
+			mine := v.Phase == "" && c.Phase != "probe" || c.Phase == v.Phase
+			return mine && (c.Target == "pay" && c.Class == match.ClassFallback || m.rules[0] == "errors" && c.Target == "checkout" && c.Status >= 500 && c.End < in.Hi)
+		})
 	case "no leak":
 		for _, at := range r.leaks {
 			if at > in.Lo && at < in.Hi && clearly(s, r, at) {
@@ -127,6 +143,23 @@ func shown(m mutant, s setup, r result, v assert.Verdict) bool {
 		return false
 	}
 	return true
+}
+
+// stuckOpen reports whether the breaker opened before some instant and stayed open,
+// so that nothing recovered.
+func stuckOpen(s setup, r result, by time.Duration) bool {
+	for i := range max(1, s.Instances) {
+		last := breakerref.Closed
+		for _, h := range r.truth {
+			if h.instance == i {
+				last = h.to
+			}
+		}
+		if last != breakerref.Open {
+			return false
+		}
+	}
+	return len(r.truth) > 0 && r.truth[len(r.truth)-1].at < by
 }
 
 // clearly reports whether a leak lies well after the opening before it and well

@@ -84,6 +84,14 @@ func (d drawn) setup() setup {
 	if d.rare(8, "instances") {
 		s.Instances = 2
 	}
+	s.Replicas = s.Instances > 0 && d.rare(2, "replicas")
+	s.Aggregate = d.rare(5, "aggregate")
+	if d.rare(3, "pay") {
+		s.Pay = d.int(2, 4, "pay")
+	}
+	if d.rare(6, "client leaves first") {
+		s.ClientTimeout, s.Propagates = d.ms(200, 1900, "client timeout"), true
+	}
 	return s
 }
 

@@ -79,13 +79,7 @@ func (v *view) rejectedOpen(w Interval) []*rejection {
 }
 
 // expected says what the rule asks.
-func (r ShortLatency) expected() string {
-	var parts []string
-	for _, b := range r.Bounds {
-		parts = append(parts, fmt.Sprintf("%s <= %s", quantileName(b.Quantile), short(b.Max)))
-	}
-	return strings.Join(parts, ", ")
-}
+func (r ShortLatency) expected() string { return boundsText(r.Bounds) }
 
 // quantileName prints p99, or max.
 func quantileName(q float64) string {
@@ -97,23 +91,21 @@ func quantileName(q float64) string {
 
 // judge takes the maximum where there are too few samples for the quantile:
 // 100 for p99, 20 for p95. A maximum above the bound does not prove the
-// quantile to be, unless the median is.
+// quantile to be, unless the median is. Fewer than timed samples show nothing.
 func (b QuantileBound) judge(took []time.Duration) Verdict {
-	n := len(took)
-	need := 0
-	if b.Quantile < 1 {
-		need = int(1/(1-b.Quantile) + 0.5)
-	}
+	n, need := len(took), b.need()
 	q, name := b.Quantile, quantileName(b.Quantile)
 	if n < need {
 		q, name = 1, fmt.Sprintf("max (too few for %s)", name)
 	}
 	got := quantile(took, q)
 	out := Verdict{Result: Pass, Observed: fmt.Sprintf("%s %s of %s", name, short(got), plural(n, "call")), Margin: short(b.Max - got)}
-	switch {
-	case got <= b.Max:
-	case n >= max(need, 1), quantile(took, 0.5) > b.Max:
-		out.Result, out.Margin = Fail, ""
+	switch half := quantile(took, 0.5); {
+	case n >= timed && got <= b.Max:
+	case n >= need:
+		out.Result, out.Margin, out.miss = Fail, "", got-b.Max
+	case n >= timed && half > b.Max:
+		out.Result, out.Margin, out.miss = Fail, "", half-b.Max
 	default:
 		out.Result, out.Margin = Inconclusive, ""
 		out.Reason, out.Remedy = fmt.Sprintf("%s, too few for %s", plural(n, "call"), quantileName(b.Quantile)), fmt.Sprintf("send at least %d calls while the breaker is open", need)
@@ -125,7 +117,7 @@ func (b QuantileBound) judge(took []time.Duration) Verdict {
 func (r FallbackShare) judge(e *evidence, a Assertion) Verdict {
 	return e.each(r.Breaker, a, func(v *view, w Interval) Verdict {
 		n, fallbacks := 0, 0
-		var missing, present []*trace.Joined
+		var missing, present []*trace.Call
 		for _, c := range v.calls {
 			if !w.in(c.Call.Send) || c.Call.Err == trace.ErrCanceled || straddles(c, a.Phase, w) || !v.inSets(c, r.Of) {
 				continue
@@ -133,9 +125,9 @@ func (r FallbackShare) judge(e *evidence, a Assertion) Verdict {
 			n++
 			if c.Call.Class == match.ClassFallback {
 				fallbacks++
-				present = append(present, c)
+				present = append(present, &c.Call)
 			} else {
-				missing = append(missing, c)
+				missing = append(missing, &c.Call)
 			}
 		}
 		return r.conclude(e, n, fallbacks, missing, present)
@@ -157,7 +149,7 @@ func straddles(c *trace.Joined, phase string, w Interval) bool {
 }
 
 // conclude turns counts into a verdict.
-func (r FallbackShare) conclude(e *evidence, n, fallbacks int, missing, present []*trace.Joined) Verdict {
+func (r FallbackShare) conclude(e *evidence, n, fallbacks int, missing, present []*trace.Call) Verdict {
 	expected := r.expected()
 	if n < 20 {
 		if r.needsOpening() {
@@ -171,14 +163,14 @@ func (r FallbackShare) conclude(e *evidence, n, fallbacks int, missing, present 
 	if r.Min != nil {
 		margins = append(margins, percent(share-*r.Min))
 		if share < *r.Min {
-			out.Result, out.Evidence = Fail, callIDs(missing)
+			out.Result, out.Evidence = Fail, callsOf(missing)
 			out.Reason = "answered otherwise: " + kinds(missing)
 		}
 	}
 	if r.Max != nil {
 		margins = append(margins, percent(*r.Max-share))
 		if share > *r.Max {
-			out.Result, out.Evidence = Fail, callIDs(present)
+			out.Result, out.Evidence = Fail, callsOf(present)
 			out.Reason = "the fallback answered where it should not"
 		}
 	}
@@ -255,22 +247,13 @@ func (v *view) whileOpen(c *trace.Joined) bool {
 	return i > 0 && v.segs[i-1].state == StateOpen && c.Call.End <= v.segs[i-1].to.Lo
 }
 
-// callIDs returns the ids of at most ten calls.
-func callIDs(cs []*trace.Joined) []string {
-	var out []string
-	for _, c := range cs[:min(len(cs), 10)] {
-		out = append(out, c.Call.ID)
-	}
-	return out
-}
-
 // kinds sums up how calls were answered, the most frequent first.
-func kinds(cs []*trace.Joined) string {
+func kinds(cs []*trace.Call) string {
 	counts := map[string]int{}
 	for _, c := range cs {
-		k := fmt.Sprintf("status %d, class %s", c.Call.Status, c.Call.Class)
-		if c.Call.Err != trace.ErrNone {
-			k = "error " + string(c.Call.Err)
+		k := fmt.Sprintf("status %d, class %s", c.Status, c.Class)
+		if c.Err != trace.ErrNone {
+			k = "error " + string(c.Err)
 		}
 		counts[k]++
 	}
@@ -278,7 +261,7 @@ func kinds(cs []*trace.Joined) string {
 	slices.SortStableFunc(keys, func(a, b string) int { return counts[b] - counts[a] })
 	var parts []string
 	for _, k := range keys[:min(len(keys), 3)] {
-		parts = append(parts, fmt.Sprintf("%d times %s", counts[k], k))
+		parts = append(parts, fmt.Sprintf("%s %s", plural(counts[k], "time"), k))
 	}
 	return strings.Join(parts, "; ")
 }

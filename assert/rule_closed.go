@@ -163,7 +163,8 @@ func (e *evidence) shareOff(phase, injector string) string {
 
 // matched counts the arrivals of a phase that a rule could hit, and did.
 func (e *evidence) matched(phase, injector string, rule fault.Rule) (seen, hit int) {
-	for _, at := range e.trace.Attempts {
+	for i := range e.trace.Attempts {
+		at := &e.trace.Attempts[i]
 		if at.Injector != injector || at.Phase != phase || !matchesRule(rule.Match, at) {
 			continue
 		}

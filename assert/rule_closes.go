@@ -72,7 +72,7 @@ func (r Closes) byTime(e *evidence, v *view, vis *visit, w Interval) Verdict {
 	case took.Hi <= r.Within:
 		out.Margin = short(r.Within - took.Hi)
 	case vis.endAt.Lo-from > r.Within:
-		out.Result = Fail
+		out.Result, out.miss, out.Reason = Fail, vis.endAt.Lo-from-r.Within, "it closed too late"
 	default:
 		out.Result, out.Reason, out.Remedy = Inconclusive, "the trace does not pin the close down far enough", "raise the rate of this phase"
 	}
@@ -191,6 +191,7 @@ func (r Closes) notClosed(e *evidence, v *view, w Interval) Verdict {
 		return Verdict{
 			Result: Fail, Expected: expected, Observed: fmt.Sprintf("still rejecting %s after the dependency was well", short(late[len(late)-1].lo-from.Lo)),
 			Evidence: ids(late), Reason: "calls kept being rejected with nothing wrong at the dependency",
+			miss: late[len(late)-1].lo - from.Lo - limit,
 		}
 	}
 	need := 3*v.permitted() + 10
@@ -296,6 +297,7 @@ func (r NeverStuck) within(v *view, from Interval, limit time.Duration) Verdict 
 	late := v.nextRejected(from.Hi + limit)
 	if late != nil && v.index.busy[v.sentAfter(late.hi)] <= from.Hi { // else a probe may be under way
 		out.Result, out.Observed = Fail, fmt.Sprintf("none; still rejecting after %s", short(late.lo-from.Lo))
+		out.miss = late.lo - from.Hi - limit
 		out.Evidence, out.Reason = ids([]*rejection{late}), "the breaker lets nobody through although its wait is over"
 		return out
 	}

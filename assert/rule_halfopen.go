@@ -160,7 +160,7 @@ func anyOf(expected, what string, parts []Verdict) Verdict {
 		if more := len(seen) - shownParts; more > 0 {
 			seen = append(seen[:shownParts], fmt.Sprintf("and %d more", more))
 		}
-		out.Expected = expected
+		out.Expected, out.miss = expected, missOf(same)
 		out.Observed = fmt.Sprintf("%s (%d of %d %s)", strings.Join(seen, "; "), len(same), len(parts), what)
 		if undecided := len(by[Inconclusive]); r == Pass && undecided > 0 {
 			out.Observed += ", the others do not tell"

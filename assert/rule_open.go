@@ -35,6 +35,9 @@ func (r Leak) judge(e *evidence, a Assertion) Verdict {
 		case !v.breaker.Declared:
 			out.Result, out.Reason = Inconclusive, "without a declared wait, a call that came too early looks like the first probe"
 			out.Remedy = "declare the breaker's wait and permitted_calls"
+		case v.blind():
+			out.Result, out.Reason = Inconclusive, "correlation: aggregate: attempts cannot be grouped into the calls that this breaker sees"
+			out.Remedy = "declare unit: attempt if that is what it counts, or let the SUT pass traceparent on"
 		case v.unexplained(w) != "":
 			out.Result, out.Reason = Inconclusive, v.unexplained(w)
 			out.Remedy = "see breaker.open_duration and half_open_probes; raise the rate of phase " + a.Phase
@@ -214,7 +217,11 @@ func (r OpenDuration) one(s segment, want time.Duration) Verdict {
 	out.Evidence = ids(s.after.probes[:1])
 	switch {
 	case certain.apart(want-tol, want+tol):
-		out.Result, out.Observed = Fail, certain.String()
+		out.Result, out.Observed, out.miss = Fail, certain.String(), certain.distance(want-tol, want+tol)
+		out.Reason = "it stayed open for too long"
+		if certain.Hi < want-tol {
+			out.Reason = "its wait was over too early"
+		}
 	case s.leaks:
 		out.Result = Inconclusive
 		out.Reason = "calls were admitted in between, so it may have been open more than once"

@@ -225,7 +225,11 @@ func (r Opens) byTime(seg *segment, w Interval) Verdict {
 	case took.inside(lo, hi):
 		out.Margin = short(min(took.Lo-lo, hi-took.Hi))
 	case took.apart(lo, hi):
-		out.Result = Fail
+		out.Result, out.miss = Fail, took.distance(lo, hi)
+		out.Reason = "it opened too late"
+		if took.Hi < lo {
+			out.Reason = "it opened too early"
+		}
 	default:
 		out.Result, out.Reason, out.Remedy = Inconclusive, "the trace does not pin the opening down far enough", "raise the rate of this phase"
 	}
@@ -364,11 +368,27 @@ func (n numbers) String() string {
 // merge combines the parts of one rule: the worst result decides.
 func merge(expected string, parts []Verdict) Verdict {
 	out := byResult(parts)
-	out.Expected = expected
+	out.Expected, out.miss = expected, missOf(parts)
 	seen := make([]string, 0, len(parts))
 	for _, p := range parts {
 		seen = append(seen, p.Observed)
 	}
 	out.Observed = strings.Join(seen, "; ")
 	return out
+}
+
+// missOf is by how much several looks at one thing fail in time alone; 0 if one of
+// them fails otherwise.
+func missOf(parts []Verdict) time.Duration {
+	miss := time.Duration(0)
+	for _, p := range parts {
+		switch {
+		case p.Result != Fail:
+		case p.miss == 0:
+			return 0
+		default:
+			miss = max(miss, p.miss)
+		}
+	}
+	return miss
 }

@@ -51,7 +51,14 @@ func (w *world) call(phase string, n int, due time.Duration, over func()) {
 		ID: fmt.Sprintf("%s/%d", phase, n), Phase: phase, Target: "checkout",
 		Sched: due, Send: w.now, First: trace.None, Class: match.Unclassified,
 	}
+	if w.Pay > 0 && n%w.Pay == 0 {
+		c.Target = "pay"
+		w.paying[c.ID] = true
+	}
 	s := w.suts[w.turn%len(w.suts)]
+	if w.Replicas {
+		c.Instance = fmt.Sprintf("i%d", s.number)
+	}
 	w.turn++
 	ended := false
 	end := func(a reply) {
@@ -74,7 +81,12 @@ func (w *world) call(phase string, n int, due time.Duration, over func()) {
 	}
 	w.at(w.now+w.draw(w.Net), func() { s.serve(c.ID, func(a reply) { w.at(w.now+w.draw(w.Net), func() { end(a) }) }) })
 	if w.ClientTimeout > 0 {
-		w.at(w.now+w.ClientTimeout, func() { end(reply{err: trace.ErrTimeout, class: match.Unclassified}) })
+		w.at(w.now+w.ClientTimeout, func() {
+			end(reply{err: trace.ErrTimeout, class: match.Unclassified})
+			if leave := w.leaving[c.ID]; leave != nil && w.Propagates {
+				w.at(w.now+w.draw(w.Net), leave)
+			}
+		})
 	}
 }
 

@@ -13,6 +13,7 @@ type mutant struct {
 	make  func(breakerref.Config, time.Time) breaker
 	rules []string
 	fits  func(setup) bool // nil: always
+	with  func(*setup)     // a defect outside the breaker; nil: none
 }
 
 // change is a defect of the configuration.
@@ -25,7 +26,7 @@ func change(name string, f func(*breakerref.Config), rules ...string) mutant {
 
 // leaky lets every k-th rejected call through.
 func leaky(name string, k int) mutant {
-	return mutant{name: name, rules: []string{"no leak"}, make: func(c breakerref.Config, now time.Time) breaker {
+	return mutant{name: name, rules: []string{"no leak", "while open"}, make: func(c breakerref.Config, now time.Time) breaker {
 		return &defective{Machine: reference(c, now), leak: k}
 	}}
 }
@@ -42,6 +43,24 @@ func deaf() mutant {
 	return mutant{name: "half-open for ever", rules: []string{"closes", "closes after"}, make: func(c breakerref.Config, now time.Time) breaker {
 		return &defective{Machine: reference(c, now), deaf: true}
 	}}
+}
+
+// outside is a defect of the service around its breaker.
+func outside(name string, with func(*setup), rules ...string) mutant {
+	return mutant{name: name, rules: rules, with: with, make: func(c breakerref.Config, now time.Time) breaker { return reference(c, now) }}
+}
+
+// services are defects that the new rules name.
+func services() []mutant {
+	forbidden := outside("falls back where it must not", func(s *setup) { s.FallsBack = true }, "forbidden")
+	forbidden.fits = func(s setup) bool { return s.Pay > 0 && !s.NoFallback }
+	return []mutant{
+		forbidden,
+		outside("has no timeout", func(s *setup) { s.SUTTimeout = 0 }, "gives up", "gives up max"),
+		outside("has a timeout that is too long", func(s *setup) { s.SUTTimeout *= 2 }, "gives up", "gives up max"),
+		outside("has a timeout that is too short", func(s *setup) { s.SUTTimeout /= 2 }, "gives up"),
+		outside("has no fallback", func(s *setup) { s.NoFallback = true }, "errors"),
+	}
 }
 
 // defects are all mutants.
@@ -72,7 +91,7 @@ func defects() []mutant {
 		change("waits twice as long", func(c *breakerref.Config) { c.Wait *= 2 }, "waits"),
 		change("waits half as long", func(c *breakerref.Config) { c.Wait /= 2 }, "waits"),
 		change("waits a fifth longer", func(c *breakerref.Config) { c.Wait += c.Wait / 5 }, "waits"),
-		change("never half-opens", func(c *breakerref.Config) { c.Wait, c.WaitMax = 1000*time.Hour, 0 }, "not stuck", "waits", "closes", "closes after"),
+		change("never half-opens", func(c *breakerref.Config) { c.Wait, c.WaitMax = 1000*time.Hour, 0 }, "not stuck", "waits", "closes", "closes after", "recovers"),
 		lies("never opens", breakerref.Closed, false, "opens", "opens within"),
 		lies("closes after failed probes", breakerref.HalfOpen, false, "reopens"),
 		lies("never closes", breakerref.HalfOpen, true, "closes", "closes after"),

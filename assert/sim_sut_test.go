@@ -142,7 +142,7 @@ func (s *sut) answer(r reply, answer func(reply)) {
 func (s *sut) fallback(id string, bare reply, answer func(reply)) {
 	good := reply{status: 200, class: match.ClassFallback}
 	switch {
-	case s.NoFallback:
+	case s.NoFallback, s.paying[id] && !s.FallsBack:
 		s.answer(bare, answer)
 	case s.Second:
 		s.at(s.now+s.draw(s.Net), func() {
@@ -189,7 +189,11 @@ func (s *sut) exchange(id string, over func(failed bool)) {
 			over(failed)
 		}
 	}
-	var leave func()
+	leave := func() {}
+	s.leaving[id] = func() {
+		end(s.Failure.Abandon)
+		leave()
+	}
 	s.at(s.now+s.draw(s.Net), func() {
 		leave = s.primary.arrive(id, func(failed bool) { s.inSUT(s.now+s.draw(s.Net), func() { end(failed) }) })
 	})

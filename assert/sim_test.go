@@ -42,7 +42,12 @@ type setup struct {
 	SUTTimeout           time.Duration // 0: none
 	ClientTimeout        time.Duration
 	Stalls               stalls
-	Instances            int // 0: one, without an instance header
+	Instances            int  // 0: one, without an instance header
+	Replicas             bool // the instances have addresses of their own, so that every call names its one
+	Aggregate            bool // nothing passes ids on
+	Pay                  int  // every so many calls go to a route that must not fall back; 0: none
+	FallsBack            bool // it does all the same
+	Propagates           bool // the SUT lets go of the dependency when its client leaves
 	Phases               []phase
 }
 
@@ -128,6 +133,8 @@ type world struct {
 	suts    []*sut
 	turn    int // of the load balancer
 	arrived map[string]int
+	paying  map[string]bool   // calls to the route that must not fall back
+	leaving map[string]func() // lets go of the dependency, by call
 	live    struct {
 		rejected int
 		open     bool
@@ -142,7 +149,7 @@ type pauseOf struct{ from, to time.Duration }
 func simulate(s setup) result {
 	w := &world{
 		setup: s, rng: rand.New(rand.NewPCG(s.Seed, 77)), epoch: time.Unix(1_700_000_000, 123_456_789),
-		arrived: map[string]int{},
+		arrived: map[string]int{}, paying: map[string]bool{}, leaving: map[string]func(){},
 	}
 	w.primary, w.second = newDependency(w, "payments", script(s.Phases)), newDependency(w, "backup", fault.Script{})
 	for i := range max(1, s.Instances) {
@@ -157,6 +164,12 @@ func simulate(s setup) result {
 		e := heap.Pop(&w.agenda).(event)
 		w.now = e.at
 		e.do()
+	}
+	if s.Aggregate {
+		w.rec.Marks = append(w.rec.Marks, trace.Mark{Kind: trace.MarkRung, Text: "aggregate"})
+		for i := range w.rec.Attempts {
+			w.rec.Attempts[i].ID, w.rec.Attempts[i].By = "", ""
+		}
 	}
 	t := snapshot(w.rec, w.epoch)
 	out := result{trace: t, spec: w.spec(), truth: w.truth, failed: w.failed}
@@ -205,10 +218,14 @@ func script(ps []phase) fault.Script {
 // spec is what the judge is told, without assertions.
 func (w *world) spec() assert.Spec {
 	s := assert.Spec{
-		Targets:   []match.Target{{Name: "checkout", DependsOn: []string{"payments"}, Weight: 1}},
+		Targets: []match.Target{
+			{Name: "checkout", Method: "POST", Path: "/checkout", DependsOn: []string{"payments"}, Weight: 1},
+			{Name: "pay", Method: "POST", Path: "/pay?now=1", DependsOn: []string{"payments"}, Weight: 1},
+		},
+		Classes:   match.Classes{{Name: match.ClassPrimary}, {Name: match.ClassFallback}, {Name: match.ClassRejected}},
 		Integrity: assert.DefaultIntegrity(),
 		Breakers: []assert.Breaker{{
-			Name: "cb", Injector: "payments", Targets: []string{"checkout"}, Unit: w.Unit,
+			Name: "cb", Injector: "payments", Targets: []string{"checkout", "pay"}, Unit: w.Unit,
 			Declared: !w.Undeclared, Config: w.Breaker, Failure: w.Failure,
 		}},
 	}

@@ -29,12 +29,13 @@ type Verdict struct {
 	Reason     string   `json:"reason,omitempty"`
 	Remedy     string   `json:"remedy,omitempty"` // what to change so that it can be decided
 
-	voided string // the check that made it inconclusive
+	voided string        // the check that made it inconclusive
+	miss   time.Duration // Fail: only by so much in time; 0: not by time
 }
 
 // Check is one integrity condition of the run.
 type Check struct {
-	Name     string `json:"name"` // dropped, lateness_p99, join, fault_fired, dependency_called
+	Name     string `json:"name"` // dropped, lateness_p99, arrivals_late, join, fault_fired, dependency_called, short_before_fault, never_arrived, steady_state
 	Phase    string `json:"phase,omitempty"`
 	OK       bool   `json:"ok"`
 	Expected string `json:"expected"`
@@ -43,7 +44,9 @@ type Check struct {
 	// Affects names the assertions that are inconclusive because of it.
 	Affects []string `json:"affects,omitempty"`
 
-	share float64 // of slots, for dropped
+	share   float64       // of slots, for dropped
+	late    time.Duration // by how much instants are too late, for lateness_p99 and arrivals_late
+	breaker string        // whose rules it concerns; empty: all
 }
 
 // State is what a breaker was inferred to be.

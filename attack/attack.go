@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"net"
 	"net/http"
-	"net/url"
 	"strconv"
 	"sync"
 	"time"
@@ -21,13 +20,20 @@ import (
 // Config is what all phases of a run share.
 type Config struct {
 	BaseURL        string
+	Replicas       []Replica // in place of BaseURL: call seq goes to the one at seq modulo their number
 	Recorder       *trace.Recorder
 	Correlator     match.Correlator
 	Classes        match.Classes
 	Timeout        time.Duration // of one call, body included
-	InstanceHeader string        // answer header that names the SUT's instance, or empty
+	InstanceHeader string        // answer header that names the SUT's instance, or empty; with Replicas their names do
 	// Dial replaces net.Dialer.DialContext, for an in-process network.
 	Dial func(ctx context.Context, network, addr string) (net.Conn, error)
+}
+
+// Replica is an instance of the SUT that can be addressed by itself.
+type Replica struct {
+	Name    string // of the instance, as calls record it
+	BaseURL string
 }
 
 // Phase is the load of one phase: a rate (Schedule, Duration, MaxInFlight), a
@@ -60,7 +66,9 @@ var ErrAborted = errors.New("the load was aborted")
 // Attacker sends the load of one run. Its methods are safe for concurrent use.
 type Attacker struct {
 	cfg       Config
-	base      *url.URL
+	bases     []base // of the replicas; without them, one
+	classes   match.Classifier
+	prepared  sync.Map // target by its name, see prepare.go
 	transport *http.Transport
 	client    *http.Client
 
@@ -80,9 +88,13 @@ const idleTimeout = time.Second
 // New checks the configuration and returns an Attacker that has sent nothing.
 // In a synctest bubble it is called inside.
 func New(cfg Config) (*Attacker, error) {
-	base, err := parseBase(cfg.BaseURL)
+	bases, err := cfg.bases()
 	if err != nil {
 		return nil, err
+	}
+	classes, err := cfg.Classes.Compile()
+	if err != nil {
+		return nil, fmt.Errorf("attack: %w", err)
 	}
 	switch {
 	case cfg.Recorder == nil:
@@ -98,8 +110,9 @@ func New(cfg Config) (*Attacker, error) {
 	}
 	stop, abort := context.WithCancel(context.Background())
 	a := &Attacker{
-		cfg:  cfg,
-		base: base,
+		cfg:     cfg,
+		bases:   bases,
+		classes: classes,
 		transport: &http.Transport{
 			DialContext:         dial, // and no Proxy: the environment's does not apply
 			MaxIdleConnsPerHost: vegeta.DefaultConnections,
@@ -171,7 +184,7 @@ func (a *Attacker) start(ctx context.Context, cancel context.CancelFunc, p Phase
 	}
 	// The target is a stand-in: which one it is depends on the call's number, which
 	// only the transport is told.
-	stub := vegeta.NewStaticTargeter(vegeta.Target{Method: http.MethodGet, URL: a.base.String()})
+	stub := vegeta.NewStaticTargeter(vegeta.Target{Method: http.MethodGet, URL: a.bases[0].url.String()})
 	results := vegeta.NewAttacker(
 		vegeta.Client(a.client),
 		vegeta.Workers(r.workers),

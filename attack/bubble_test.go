@@ -2,16 +2,13 @@ package attack_test
 
 import (
 	"fmt"
-	"maps"
 	"net/http"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"pgregory.net/rapid"
 
-	"github.com/faultline-go/faultline/attack"
 	"github.com/faultline-go/faultline/attack/pace"
 	"github.com/faultline-go/faultline/target/trace"
 )
@@ -160,44 +157,6 @@ func (s stalling) Due(n int) time.Duration {
 	return s.Schedule.Due(n)
 }
 
-// TestEverySlotIsAccountedFor holds for any rate, room, latency and stalls.
-func TestEverySlotIsAccountedFor(t *testing.T) {
-	rapid.Check(t, func(rt *rapid.T) {
-		p := rate(time.Duration(rapid.IntRange(500, 2000).Draw(rt, "ms"))*time.Millisecond, rapid.IntRange(1, 12).Draw(rt, "room"))
-		stalls := map[int]time.Duration{}
-		for range rapid.IntRange(0, 3).Draw(rt, "stalls") {
-			stalls[rapid.IntRange(0, 100).Draw(rt, "slot")] = time.Duration(rapid.IntRange(1, 500).Draw(rt, "stall")) * time.Millisecond
-		}
-		schedule := pace.Constant{Num: rapid.IntRange(30, 300).Draw(rt, "num"), Per: time.Second}
-		p.Schedule = stalling{schedule, maps.Clone(stalls)}
-		latency := time.Duration(rapid.IntRange(0, 400).Draw(rt, "latency")) * time.Millisecond
-		var got trace.Phase
-		var tr *trace.Trace
-		synctest.Test(t, func(t *testing.T) {
-			w := newBubbleWorld(t, after(latency))
-			got = w.run(t, p)
-			tr = w.finish(t)
-		})
-		if want := schedule.Count(p.Duration); got.Planned != want {
-			rt.Errorf("planned %d, but %d slots were due", got.Planned, want)
-		}
-		if got.Planned != got.Sent+got.Dropped+got.Saturated {
-			rt.Errorf("slots are missing or counted twice: %+v", got)
-		}
-		if len(tr.Calls) != got.Sent || len(tr.Attempts) != got.Sent {
-			rt.Errorf("%d sent, but %d calls and %d attempts were recorded", got.Sent, len(tr.Calls), len(tr.Attempts))
-		}
-		if len(stalls) == 0 && got.Dropped != 0 {
-			rt.Errorf("%d dropped without a stall", got.Dropped)
-		}
-		for _, c := range tr.Calls {
-			if c.Send < c.Sched || c.Send-c.Sched > attack.MaxLate {
-				rt.Errorf("%s was due at %v and sent at %v", c.ID, c.Sched, c.Send)
-			}
-		}
-	})
-}
-
 func TestStragglersDoNotHoldThePhase(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newBubbleWorld(t, after(time.Second))
@@ -300,46 +259,5 @@ func TestRoundTimeoutsAtTheLimitSameTraceEveryTime(t *testing.T) {
 		if got := once(); got != first {
 			t.Fatal(firstDifference(first, got))
 		}
-	}
-}
-
-// TestShapesAccountForEverySlot sends bursts and ramps against a service that holds
-// calls, through a limit that they exceed: what was not sent was saturated, nothing
-// is counted twice, and what was sent was due when its shape says.
-func TestShapesAccountForEverySlot(t *testing.T) {
-	per := func(n int) pace.Constant { return pace.Constant{Num: n, Per: time.Second} }
-	for name, s := range map[string]pace.Schedule{
-		"burst":   pace.Burst{Calls: 30, Every: 500 * time.Millisecond},
-		"ramp":    pace.Ramp{From: per(0), To: per(300), Over: 2 * time.Second},
-		"steps":   pace.Steps{{Schedule: per(10), For: time.Second}, {Schedule: per(300), For: time.Second}},
-		"poisson": pace.Poisson(per(200), 2*time.Second, 1),
-	} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				w := newBubbleWorld(t, after(100*time.Millisecond))
-				p := rate(2*time.Second, 20)
-				p.Schedule = s
-				out := w.run(t, p)
-				if out.Planned != s.Count(2*time.Second) || out.Planned != out.Sent+out.Dropped+out.Saturated {
-					t.Errorf("%+v of %d slots", out, s.Count(2*time.Second))
-				}
-				if out.Dropped > 0 || out.Saturated == 0 {
-					t.Errorf("%+v: the service held all allowed calls, nobody was late", out)
-				}
-				due := map[time.Duration]bool{}
-				for n := range out.Planned {
-					due[s.Due(n)] = true
-				}
-				calls := w.finish(t).Calls
-				for _, c := range calls {
-					if !due[c.Sched-out.From] || c.Send < c.Sched || c.Send > c.Sched+time.Millisecond {
-						t.Fatalf("a call was due at %v and sent at %v", c.Sched, c.Send)
-					}
-				}
-				if len(calls) != out.Sent {
-					t.Errorf("%d calls were recorded, %d sent", len(calls), out.Sent)
-				}
-			})
-		})
 	}
 }

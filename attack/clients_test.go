@@ -106,6 +106,32 @@ func TestClientsDoNotComeAtOnce(t *testing.T) {
 	}
 }
 
+// TestClientsThinkEvenly: the pauses of one client lie in the range and fill it.
+func TestClientsThinkEvenly(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const least, most = 50 * time.Millisecond, 150 * time.Millisecond
+		w := newBubbleWorld(t, after(time.Millisecond))
+		w.run(t, thinking(1, least, most, time.Minute))
+		calls := w.finish(t).Calls
+		if len(calls) < 500 || calls[0].Send > most {
+			t.Fatalf("%d calls, the first at %v", len(calls), calls[0].Send)
+		}
+		tenths := make([]int, 10)
+		for i := 1; i < len(calls); i++ {
+			thought := calls[i].Send - calls[i-1].End
+			if thought < least || thought > most {
+				t.Fatalf("%s was sent %v after the answer before", calls[i].ID, thought)
+			}
+			tenths[min(9, (thought-least)*10/(most-least))]++
+		}
+		for i, n := range tenths {
+			if n < 30 || n > 90 {
+				t.Errorf("%d of %d thoughts are in tenth %d of the range: %v", n, len(calls)-1, i, tenths)
+			}
+		}
+	})
+}
+
 // TestClientsWithoutThought ask again at once, and never two at one instant.
 func TestClientsWithoutThought(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

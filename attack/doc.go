@@ -12,6 +12,9 @@
 //     dropped; planned = sent + dropped + saturated.
 //   - Every call that was sent is recorded, with the instant of the last byte of
 //     its body, also when its phase is over.
+//   - With replicas, call seq goes to the one at seq modulo their number, and its
+//     Instance is that one's name, also when there is no answer.
+//   - A target's templates are found once; a call fills them in.
 //   - An answer is classified by the first [MaxBody] bytes of its body; all of
 //     it is read.
 //   - In a synctest bubble the same seed gives the same trace: no two calls of

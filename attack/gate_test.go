@@ -60,10 +60,51 @@ func TestFullOrLate(t *testing.T) {
 			s := newSlots(Phase{Schedule: pace.Constant{}, MaxInFlight: 1}, start, nil)
 			if tc.fullAt >= 0 {
 				s.release(at(tc.fullAt), at(tc.fullAt))
+				s.decide() // It was sent.
 			}
 			if got := s.release(at(tc.due), at(tc.now)); got != tc.wantIsReleased || s.total != tc.want {
 				t.Errorf("released %v, counts %+v", got, s.total)
 			}
+		})
+	}
+}
+
+// TestRoomThatWasNotUsed: calls on their way take room as those do that the SUT
+// holds. If they come too late to be sent, the slots without room were not the SUT's
+// doing.
+func TestRoomThatWasNotUsed(t *testing.T) {
+	for _, tc := range []struct {
+		name   string
+		begins []time.Duration // of the two calls that take all room, released at once
+		want   counts
+	}{
+		{"both are sent", []time.Duration{time.Millisecond, time.Millisecond}, counts{planned: 6, sent: 2, saturated: 4}},
+		{"neither is sent", []time.Duration{MaxLate + 1, MaxLate + 1}, counts{planned: 6, dropped: 6}},
+		{"the second is not sent", []time.Duration{time.Millisecond, MaxLate + 1}, counts{planned: 6, sent: 1, dropped: 5}},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				start := time.Now()
+				s := newSlots(Phase{Schedule: pace.Burst{Calls: 6, Every: time.Second}, Duration: 6, MaxInFlight: 2}, start, nil)
+				for range 2 {
+					s.Pace(0, 0)
+				}
+				if _, stop := s.Pace(0, 0); !stop || closed(s.settled()) {
+					t.Error("the phase is settled before its calls began")
+				}
+				for seq, d := range tc.begins {
+					time.Sleep(time.Until(start.Add(time.Duration(seq) + d)))
+					s.begin(uint64(seq))
+				}
+				got := s.counts()
+				got.ended = time.Time{}
+				if got != tc.want || !closed(s.settled()) {
+					t.Errorf("%+v, want %+v", got, tc.want)
+				}
+				if len(s.due) > 0 {
+					t.Errorf("%d calls are still on their way", len(s.due))
+				}
+			})
 		})
 	}
 }

@@ -97,12 +97,31 @@ func (r *run) outcome(rec *trace.Recorder) trace.Phase {
 
 // sleepUntil waits for an instant and reports whether it came before stop.
 func sleepUntil(stop <-chan struct{}, at time.Time) bool {
-	timer := time.NewTimer(time.Until(at))
-	defer timer.Stop()
+	var a alarm
+	return a.until(stop, at)
+}
+
+// alarm is a timer that is set again and again, by one goroutine. Its zero value has
+// not been set.
+type alarm struct{ timer *time.Timer }
+
+// until waits for an instant and reports whether it came before stop. An instant
+// that has passed costs no timer: many slots may be due at once.
+func (a *alarm) until(stop <-chan struct{}, at time.Time) bool {
+	wait := time.Until(at)
+	if wait <= 0 {
+		return !closed(stop)
+	}
+	if a.timer == nil {
+		a.timer = time.NewTimer(wait)
+	} else {
+		a.timer.Reset(wait) // Since Go 1.23 no earlier tick can be left in it.
+	}
+	defer a.timer.Stop()
 	select {
 	case <-stop:
 		return false
-	case <-timer.C:
+	case <-a.timer.C:
 	}
 	return !closed(stop)
 }

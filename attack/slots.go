@@ -24,14 +24,17 @@ type slots struct {
 	max      int
 	stop     <-chan struct{}
 	over     chan struct{}
-	next     int // the slot that Pace is at; only Pace uses it
+	next     int   // the slot that Pace is at; only Pace uses it
+	asleep   alarm // of Pace
 
 	mu        sync.Mutex
-	due       []time.Time // of the released calls, by seq
-	decided   int         // released calls that came to begin, or are lost
-	inFlight  int         // released calls that have not ended
-	fullSince time.Time   // when inFlight last came to max
-	paced     bool        // Pace has said the last word
+	due       map[uint64]time.Time // of the calls on their way to begin, by seq
+	released  int                  // calls so far, whose seqs are below it
+	decided   int                  // released calls that came to begin, or are lost
+	inFlight  int                  // released calls that have not ended
+	fullSince time.Time            // when inFlight last came to max
+	refused   int                  // slots without room while a call was on its way
+	paced     bool                 // Pace has said the last word
 	total     counts
 }
 
@@ -44,6 +47,7 @@ func newSlots(p Phase, start time.Time, stop <-chan struct{}) *slots {
 		max:      p.MaxInFlight,
 		stop:     stop,
 		over:     make(chan struct{}),
+		due:      map[uint64]time.Time{},
 	}
 }
 
@@ -55,7 +59,7 @@ func (s *slots) Rate(time.Duration) float64 { return 0 }
 func (s *slots) Pace(time.Duration, uint64) (wait time.Duration, stop bool) {
 	for s.next < s.planned {
 		due := s.start.Add(s.schedule.Due(s.next))
-		if !sleepUntil(s.stop, due) {
+		if !s.asleep.until(s.stop, due) {
 			break
 		}
 		s.next++
@@ -64,7 +68,7 @@ func (s *slots) Pace(time.Duration, uint64) (wait time.Duration, stop bool) {
 		}
 	}
 	if s.next == s.planned {
-		sleepUntil(s.stop, s.until)
+		s.asleep.until(s.stop, s.until)
 	}
 	s.finish(time.Now())
 	return 0, true
@@ -77,18 +81,30 @@ func (s *slots) release(due, now time.Time) bool {
 	late := now.Sub(due) > MaxLate
 	switch full := s.inFlight == s.max; {
 	case full && (!late || !s.fullSince.After(due)):
-		s.total.saturated++ // It was full when the slot was due, or is now.
+		s.refuse() // It was full when the slot was due, or is now.
 		return false
 	case late:
 		s.total.dropped++
 		return false
 	}
-	s.due = append(s.due, due)
+	s.due[uint64(s.released)] = due
+	s.released++
 	s.inFlight++
 	if s.inFlight == s.max {
 		s.fullSince = now
 	}
 	return true
+}
+
+// refuse counts a slot that found no room. Only calls that were sent are held by the
+// SUT: while one of those that take the room is still on its way, it is open whose
+// fault that is. The lock is held.
+func (s *slots) refuse() {
+	if s.decided == s.released {
+		s.total.saturated++
+		return
+	}
+	s.refused++
 }
 
 // begin looks at the clock once more: vegeta's handing over may have taken
@@ -97,13 +113,13 @@ func (s *slots) begin(seq uint64) (due time.Time, ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	due = s.due[seq]
+	delete(s.due, seq)
 	switch {
 	case closed(s.stop):
 		s.inFlight--
 		s.total.planned-- // The load was stopped before this slot could be used.
 	case time.Since(due) > MaxLate:
-		s.inFlight--
-		s.total.dropped++
+		s.drop()
 	default:
 		s.total.sent++
 		ok = true
@@ -121,14 +137,27 @@ func (s *slots) end(uint64) {
 func (s *slots) lost() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.inFlight--
-	s.total.dropped++
+	s.drop()
 	s.decide()
 }
 
-// decide counts a released call whose fate is known. The lock is held.
+// drop counts a released call that is not sent. It took room that the SUT did not,
+// so slots that were refused meanwhile are this process's loss too. The lock is
+// held.
+func (s *slots) drop() {
+	s.inFlight--
+	s.total.dropped += 1 + s.refused
+	s.refused = 0
+}
+
+// decide counts a released call whose fate is known. When no other is on its way,
+// the SUT holds all calls there are. The lock is held.
 func (s *slots) decide() {
 	s.decided++
+	if s.decided == s.released {
+		s.total.saturated += s.refused
+		s.refused = 0
+	}
 	s.settle()
 }
 
@@ -146,7 +175,7 @@ func (s *slots) finish(now time.Time) {
 // settle closes over when nothing can change the counts any more. The lock is
 // held.
 func (s *slots) settle() {
-	if s.paced && s.decided == len(s.due) {
+	if s.paced && s.decided == s.released {
 		close(s.over)
 	}
 }

@@ -8,13 +8,9 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptrace"
-	"net/url"
 	"strconv"
-	"strings"
 	"sync/atomic"
 	"time"
-
-	"golang.org/x/net/http/httpguts"
 
 	"github.com/faultline-go/faultline/target/match"
 	"github.com/faultline-go/faultline/target/trace"
@@ -70,15 +66,16 @@ func (a *Attacker) call(ctx context.Context, o order) trace.Call {
 	var first atomic.Int64 // The transport may still write it when the call was canceled.
 	first.Store(int64(trace.None))
 	rec := a.cfg.Recorder
-	req, err := a.request(httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
+	req, err := a.build(httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
 		GotFirstResponseByte: func() {
 			first.CompareAndSwap(int64(trace.None), int64(rec.Since(time.Now())))
 		},
-	}), o.target)
+	}), o)
 	c := trace.Call{
-		ID:     a.cfg.Correlator.ID(o.phase, o.seq),
-		Phase:  a.cfg.Correlator.Phases[o.phase],
-		Target: o.target.Name,
+		ID:       a.cfg.Correlator.ID(o.phase, o.seq),
+		Phase:    a.cfg.Correlator.Phases[o.phase],
+		Target:   o.target.Name,
+		Instance: a.replica(o.seq).name,
 	}
 	rec.Sent(c.ID)
 	c.Send = rec.Since(time.Now())
@@ -110,11 +107,11 @@ func (a *Attacker) exchange(req *http.Request, c *trace.Call) error {
 	}
 	defer func() { _ = resp.Body.Close() }() // What counts was read before.
 	c.Status = resp.StatusCode
-	if a.cfg.InstanceHeader != "" {
+	if a.cfg.InstanceHeader != "" && len(a.cfg.Replicas) == 0 {
 		c.Instance = resp.Header.Get(a.cfg.InstanceHeader)
 	}
 	var body []byte
-	if a.cfg.Classes.NeedBody() {
+	if a.classes.NeedBody() {
 		if body, err = io.ReadAll(io.LimitReader(resp.Body, MaxBody)); err != nil {
 			return err
 		}
@@ -126,35 +123,8 @@ func (a *Attacker) exchange(req *http.Request, c *trace.Call) error {
 	if len(body) == MaxBody && rest > 0 {
 		c.Detail = fmt.Sprintf("classified by the first %d of %d body bytes", MaxBody, MaxBody+rest)
 	}
-	c.Class = a.cfg.Classes.Classify(c.Status, resp.Header.Get, body)
+	c.Class = a.classes.Classify(c.Status, resp.Header.Get, body)
 	return nil
-}
-
-// request builds the request for a target, without a call's identity.
-func (a *Attacker) request(ctx context.Context, t match.Target) (*http.Request, error) {
-	u, err := url.Parse(strings.TrimSuffix(a.base.String(), "/") + "/" + strings.TrimPrefix(t.Path, "/"))
-	if err != nil {
-		return nil, fmt.Errorf("path: %w", err)
-	}
-	req, err := http.NewRequestWithContext(ctx, t.Method, u.String(), nil)
-	if err != nil {
-		return nil, err
-	}
-	for k, v := range t.Headers {
-		if !httpguts.ValidHeaderFieldName(k) || !httpguts.ValidHeaderFieldValue(v) {
-			return nil, fmt.Errorf("header %q: %q cannot be sent", k, v)
-		}
-		req.Header.Set(k, v)
-		if strings.EqualFold(k, "Host") {
-			req.Host = v
-		}
-	}
-	if user := u.User; user != nil && req.Header.Get("Authorization") == "" {
-		password, _ := user.Password()
-		req.SetBasicAuth(user.Username(), password)
-	}
-	setBody(req, t.Body)
-	return req, nil
 }
 
 // setBody gives a request a body that Go's transport cannot send twice. Without

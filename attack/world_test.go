@@ -100,7 +100,7 @@ func newLoopbackWorld(t *testing.T, handler http.HandlerFunc) *world {
 // record is a little dependency: it records every request as an attempt.
 func (w *world) record(next http.HandlerFunc) http.Handler {
 	return http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
-		id, by, _ := w.corr.Identify(r.Header.Get)
+		id, by, _ := w.corr.Identify(match.Request{Header: r.Header, URI: r.RequestURI})
 		handle := w.rec.Arrived(trace.Attempt{
 			Injector: "dep", ID: id, By: by, Peer: r.RemoteAddr, Method: r.Method, Path: r.URL.RequestURI(),
 			Arr: w.rec.Since(time.Now()),

@@ -4,7 +4,8 @@
 // [LoadPlan] tells everything that is wrong with a file at once, each problem as
 // file:line:col: path: message. Nothing is read and then ignored: a key that is not
 // listed here is a problem. [MarshalPlan] writes a plan in the same format with all
-// defaults filled in, so that the plan in a run's folder can be run again.
+// defaults filled in, so that the plan in a run's folder can be run again. [Schema]
+// is the format for editors.
 //
 // # Values
 //
@@ -28,7 +29,7 @@
 //	metadata: {name, description?, tags?}
 //	seed                                    (the caller's)
 //
-//	sut:                                    one of three
+//	sut:                                    one of four
 //	  reference:                            faultline's own service, in this process
 //	    injector                            (the only one)
 //	    breaker:                            (Resilience4j's defaults)
@@ -36,7 +37,16 @@
 //	    failure                             ([5xx, reset, eof, timeout])
 //	    timeout                             (2s) of its client
 //	    fallback?: {status (200), headers?, body?}
+//	    pool?, bulkhead?                    most connections, most attempts under way
+//	    retry?: {attempts, wait (0s)}
+//	    defect?                             a wrong behaviour, see [Defects]
+//	    workers?                            most requests under way
+//	    routes?:                            the first that matches
+//	      - path                            may end in *
+//	        respond: {status (200), headers?, body?}    or all of the above but
+//	                                        workers and routes
 //	  launch: {command: [..], dir?, env?, stop (10s)}, with base_url and ready
+//	  replicas: {NAME: URL}                 it runs already, more than once
 //	  base_url                              alone: it runs already
 //	  ready: {get, expect (200), timeout (1m)}
 //	  instance_header?                      the answer's header that names an instance
@@ -49,17 +59,19 @@
 //
 //	correlate:
 //	  order                                 ([traceparent, header:x-request-id, single_flight])
+//	                                        also template, template:NAME, aggregate
 //	  min_join                              (none; integrity.join holds)
 //
 //	load:
 //	  rate?                                 for all phases that have no load
 //	  timeout                               (5s)
-//	  max_in_flight                         (rate x timeout, at least 100)
+//	  max_in_flight                         (highest rate x timeout, at least 100)
 //	  targets:
-//	    - {name, method (GET), path, headers?, body?, weight (1)}
+//	    - {name, method (GET), path, headers?, body?, weight (1)}    with {{.ID}}, {{.UUID}}
 //	      depends_on                        (the only injector) a list, may be empty
 //	  classify:                             the first class that matches wins
-//	    NAME: {status?, header?, contains?} at least one; lists where there are more
+//	    NAME: {status?, header?, contains?, regex?, jsonpath?}   at least one; lists
+//	                                        where there are more
 //
 //	breakers:                               what is judged, by name
 //	  NAME:
@@ -73,11 +85,15 @@
 //
 //	phases:                                 one after the other
 //	  - name
-//	    duration                            with a rate, and only then
+//	    pause                               in place of what follows: nothing is sent
+//	    duration                            not with calls and steps
 //	    measure                             (true)
 //	    targets                             (all)
-//	    load: {rate} or {calls, concurrency (1), gap (0s), until?, breaker}
-//	                                        ({rate: load.rate}) until: open or closed
+//	    load:                               ({rate: load.rate}) one of
+//	      {rate}, {ramp: {from, to}}, {steps: [{rate, for}, ..]}   arrivals (even) or poisson
+//	      {burst: {calls, every}}
+//	      {clients, think (0s)}             think: a time or {uniform: [least, most]}
+//	      {calls, concurrency (1), gap (0s), until?, breaker}      until: open or closed
 //	    faults:
 //	      - injector                        (the only one)
 //	        match?: {method?, path?, header?}       a path may end in *
@@ -86,6 +102,8 @@
 //	        latency?: {fixed} or {uniform: [least, most]}
 //	        hold?: {rejected (10, or twice the probes if more), max, one_by_one (false)}
 //	        stealth                         (false)
+//
+//	steady_state: [criterion, ..]           before any fault, and in the last phase
 //
 //	integrity: {dropped (1%), lateness_p99 (10ms), join (99%)}
 //
@@ -100,6 +118,15 @@
 //	  - breaker.never_stuck: NAME           tolerance (10%)
 //	  - short.latency: {p50?, p90?, p95?, p99?, max?}    breaker (the only one)
 //	  - fallback.share: {min?, max?}        of ([all]): short, failed, open, all; breaker
+//	  - CLASS.share, error.share: {min?, max?}              targets (all)
+//	  - short.share: {min?, max?}           targets (all); breaker
+//	  - latency, CLASS.latency: {p50?, p90?, p95?, p99?, max?}     targets (all)
+//	  - fallback.forbidden: {routes (all), methods (all)}
+//	  - recovery.time: {max, target, for}   target: a criterion; breaker
+//	  - downstream.abandoned_after: {injector, equals or max, tolerance (10%)}
+//	  - downstream.calls: {injector, min?, max?, when?}     breaker, of when
+//
+// A criterion is one line, as "primary.share >= 99.5%" or "latency.p99 <= 300ms".
 //
 // The command and env of launch, and base_url, may have {{sut.port}}, a free port;
 // command and env may have {{injectors.NAME.url}} and {{injectors.NAME.addr}}.
@@ -115,5 +142,10 @@
 //   - readiness checks that would fill a breaker's window;
 //   - an assertion on a phase that is not measured, or whose calls do not ask the
 //     breaker, or about numbers that are not declared;
-//   - fallback.share without a class fallback that has more than a status.
+//   - fallback.share and fallback.forbidden without a class fallback that has more
+//     than a status;
+//   - a time after which an attempt is given up that nothing in the phase, or not
+//     faultline's own client, waits for;
+//   - a recovery from no fault, or within a phase that is too short for it;
+//   - a steady state without a measured phase before the first fault.
 package experiments

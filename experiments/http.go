@@ -81,13 +81,18 @@ func httpURL(v yamldoc.Value, template string) string {
 	return ""
 }
 
-// urlPath reads a path, with a query if there is one.
-func urlPath(v yamldoc.Value) string {
+// urlPath reads a path, with a query if there is one. Where the identity of a call
+// may stand in it, templated reads that.
+func urlPath(v yamldoc.Value, templated func(yamldoc.Value, string) string) string {
 	s := v.NonEmpty()
 	if s == "" {
 		return ""
 	}
-	u, err := url.ParseRequestURI(s)
+	plain := s
+	if templated != nil {
+		plain = withoutTokens(templated(v, s))
+	}
+	u, err := url.ParseRequestURI(plain)
 	if err != nil || !strings.HasPrefix(s, "/") || strings.HasPrefix(s, "//") || strings.Contains(s, "#") || u.Host != "" {
 		v.Problemf("%q is not a path; it begins with one / and has no host or fragment", s)
 		return ""

@@ -2,11 +2,9 @@ package experiments
 
 import (
 	"path/filepath"
-	"strings"
 
 	"github.com/faultline-go/faultline/assert"
 	"github.com/faultline-go/faultline/internal/yamldoc"
-	"github.com/faultline-go/faultline/target/match"
 )
 
 // Problems are all that is wrong with an experiment, sorted by position; each
@@ -18,10 +16,13 @@ type Problem = yamldoc.Problem
 
 // LoadPlan compiles the source of an experiment. The path is for messages and for
 // Plan.File; nothing is opened. The seed is taken when the file names none;
-// nothing else depends on it, so a caller may set Plan.Seed afterwards. The error,
-// if any, is of type [Problems], and there is no plan then.
-func LoadPlan(path string, src []byte, seed uint64) (*Plan, error) {
+// nothing else depends on it, so a caller may set Plan.Seed afterwards. Each of
+// sets is path=value, as breakers.payments.wait=2s or phases.outage.duration=20s,
+// and changes what the file says, see [yamldoc.Doc.Set]. The error, if any, is of
+// type [Problems], and there is no plan then.
+func LoadPlan(path string, src []byte, seed uint64, sets ...string) (*Plan, error) {
 	doc := yamldoc.Parse(filepath.ToSlash(path), src)
+	doc.Set(sets...)
 	plan := compile(doc, seed)
 	if err := doc.Err(); err != nil {
 		return nil, err
@@ -43,8 +44,12 @@ type reader struct {
 	rate      yamldoc.Value // load.rate, which phases inherit
 	listens   []listen
 	at        []yamldoc.Value // of the injectors, in order
+	order     yamldoc.Value   // correlate.order
+	tokens    bool            // a target holds the identity of its call
 	noRate    bool            // load.rate could not be read, so that it is absent proves nothing
 	noClasses bool            // likewise load.classify
+	noTargets bool            // likewise load.targets
+	noPhases  bool            // likewise phases
 }
 
 // flawed returns a function that reports whether a problem was noted since. What
@@ -78,9 +83,12 @@ func compile(doc *yamldoc.Doc, seed uint64) *Plan {
 	r.load(load)
 	r.readBreakers(m.Need("breakers"))
 	r.sut(m.Need("sut"))
+	flawed := r.flawed()
 	r.readPhases(m.Need("phases"))
+	r.noPhases = flawed()
 	r.maxInFlight(load)
 	r.integrity(m.Get("integrity"))
+	r.steadyState(m.Get("steady_state"))
 	r.assertions(m.Need("assert"))
 	return r.plan
 }
@@ -95,43 +103,6 @@ func (r *reader) metadata(v yamldoc.Value) {
 	for _, tag := range m.Get("tags").List() {
 		r.plan.Tags = append(r.plan.Tags, word(tag, "._-"))
 	}
-}
-
-// correlate reads how attempts are joined with calls.
-func (r *reader) correlate(v yamldoc.Value) {
-	m := v.Map("{order: [traceparent, single_flight]}")
-	defer m.Done()
-	c := Correlate{MinJoin: m.Get("min_join").Share(0)}
-	if order := m.Get("order"); order.Exists() {
-		c.Order = carriers(order)
-	} else {
-		c.Order = []string{"traceparent", "header:x-request-id", "single_flight"}
-	}
-	r.plan.Correlate = c
-}
-
-// carriers reads the order in which carriers of a call's identity are tried.
-func carriers(v yamldoc.Value) []string {
-	seen := &names{kind: "carrier"}
-	var order []string
-	for _, item := range v.Items() {
-		text := item.NonEmpty()
-		header, isHeader := strings.CutPrefix(text, "header:")
-		switch {
-		case isHeader && strings.EqualFold(header, match.Traceparent):
-			item.Problemf("write traceparent: the header is read for the trace-id in it, not as a whole")
-			continue
-		case isHeader && isToken(header):
-			text = "header:" + strings.ToLower(header)
-		case text == "traceparent" || text == "single_flight" || text == "":
-		default:
-			item.Problemf("%q is not a carrier; known are traceparent, header:NAME and single_flight", text)
-			continue
-		}
-		seen.declare(item, text)
-		order = append(order, text)
-	}
-	return order
 }
 
 // integrity reads the floors below which rules are void.

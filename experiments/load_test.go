@@ -129,21 +129,10 @@ func TestGoodFiles(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			base, _, _ := strings.Cut(filepath.Base(file), ".")
-			golden := filepath.Join("testdata", base+".plan.yaml")
-			if *update {
-				if err := os.WriteFile(golden, got, 0o600); err != nil {
-					t.Fatal(err)
-				}
+			if filepath.Dir(file) == "testdata" || filepath.Base(file) == "quickstart.yaml" {
+				checkGolden(t, file, got)
 			}
-			want, err := os.ReadFile(golden)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if diff := cmp.Diff(string(want), string(got)); diff != "" {
-				t.Errorf("plan of %s (-want +got):\n%s", file, diff)
-			}
-			again, err := LoadPlan(golden, got, 0)
+			again, err := LoadPlan("plan.yaml", got, 0)
 			if err != nil {
 				t.Fatalf("the plan cannot be loaded: %v", err)
 			}
@@ -151,5 +140,25 @@ func TestGoodFiles(t *testing.T) {
 				t.Errorf("loaded from its plan (-first +again):\n%s", diff)
 			}
 		})
+	}
+}
+
+// checkGolden compares a printed plan with the one that is kept. The rest of the
+// catalogue is for its runs to check.
+func checkGolden(t *testing.T, file string, got []byte) {
+	t.Helper()
+	base, _, _ := strings.Cut(filepath.Base(file), ".")
+	golden := filepath.Join("testdata", base+".plan.yaml")
+	if *update {
+		if err := os.WriteFile(golden, got, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(golden)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(want), string(got)); diff != "" {
+		t.Errorf("plan of %s (-want +got):\n%s", file, diff)
 	}
 }

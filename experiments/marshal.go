@@ -1,11 +1,8 @@
 package experiments
 
 import (
-	"cmp"
 	"path/filepath"
-	"slices"
 	"strconv"
-	"strings"
 
 	"github.com/faultline-go/faultline/assert"
 	"github.com/faultline-go/faultline/breakerref"
@@ -45,6 +42,7 @@ func MarshalPlan(p *Plan) ([]byte, error) {
 	integrity.Put("lateness_p99", "<= "+yamldoc.FormatDuration(p.Integrity.Lateness))
 	integrity.Put("join", ">= "+yamldoc.FormatShare(p.Integrity.Join))
 	o.Put("integrity", &integrity)
+	o.PutIf(len(p.SteadyState) > 0, "steady_state", criteriaOut(p.SteadyState))
 	o.Put("assert", each(p.Assertions, assertionOut))
 	return yamldoc.Marshal("The plan of "+filepath.ToSlash(p.File)+", with all defaults filled in. It can be run as it is.", &o)
 }
@@ -55,44 +53,6 @@ func each[T any](items []T, out func(T) *yamldoc.Out) []*yamldoc.Out {
 		outs[i] = out(item)
 	}
 	return outs
-}
-
-func sutOut(s SUT) *yamldoc.Out {
-	o := &yamldoc.Out{}
-	if s.Reference != nil {
-		o.Put("reference", referenceOut(s.Reference))
-	}
-	o.PutIf(s.BaseURL != "", "base_url", s.BaseURL)
-	if l := s.Launch; l != nil {
-		var launch yamldoc.Out
-		launch.Put("command", l.Command)
-		launch.PutIf(l.Dir != "", "dir", l.Dir)
-		launch.PutIf(len(l.Env) > 0, "env", l.Env)
-		launch.Put("stop", l.Stop)
-		o.Put("launch", &launch)
-	}
-	if r := s.Ready; r != nil {
-		var ready yamldoc.Out
-		ready.Put("get", r.Get)
-		ready.Put("expect", r.Expect)
-		ready.Put("timeout", r.Timeout)
-		o.Put("ready", &ready)
-	}
-	o.PutIf(s.InstanceHeader != "", "instance_header", s.InstanceHeader)
-	return o
-}
-
-func referenceOut(r *Reference) *yamldoc.Out {
-	o, breaker := &yamldoc.Out{}, &yamldoc.Out{}
-	o.Put("injector", r.Injector)
-	putConfig(breaker, r.Breaker)
-	o.Put("breaker", breaker)
-	o.Put("failure", r.Failure.Words())
-	o.Put("timeout", r.Timeout)
-	if r.Fallback != nil {
-		o.Put("fallback", respondOut(*r.Fallback))
-	}
-	return o
 }
 
 func respondOut(r fault.Respond) *yamldoc.Out {
@@ -138,6 +98,8 @@ func classesOut(classes match.Classes) *yamldoc.Out {
 		one.PutIf(len(c.Status) > 0, "status", c.Status)
 		one.PutIf(len(c.Header) > 0, "header", c.Header)
 		one.PutIf(len(c.Contains) > 0, "contains", c.Contains)
+		one.PutIf(len(c.Regex) > 0, "regex", c.Regex)
+		one.PutIf(len(c.JSONPath) > 0, "jsonpath", c.JSONPath)
 		o.Put(c.Name, one)
 	}
 	return o
@@ -178,47 +140,4 @@ func putConfig(o *yamldoc.Out, c breakerref.Config) {
 
 func percentText(p float32) string {
 	return strconv.FormatFloat(float64(p), 'f', -1, 32) + "%"
-}
-
-func phaseOut(p Phase) *yamldoc.Out {
-	o, load := &yamldoc.Out{}, &yamldoc.Out{}
-	o.Put("name", p.Name)
-	if c := p.Calls; c != nil {
-		load.Put("calls", c.N)
-		load.Put("concurrency", c.Concurrency)
-		load.PutIf(c.Gap > 0, "gap", c.Gap)
-		load.PutIf(c.Until != "", "until", c.Until)
-		load.PutIf(c.Until != "", "breaker", c.Breaker)
-	} else {
-		o.Put("duration", p.Duration)
-		load.Put("rate", yamldoc.Rate(p.Rate).String())
-	}
-	o.Put("load", load)
-	o.Put("measure", p.Measure)
-	o.PutIf(len(p.Targets) > 0, "targets", p.Targets)
-	if faults := faultsOut(p.Faults); len(faults) > 0 {
-		o.Put("faults", faults)
-	}
-	return o
-}
-
-// faultsOut writes the faults of all injectors in the order of their numbers.
-func faultsOut(byInjector map[string][]fault.Rule) []*yamldoc.Out {
-	type numbered struct {
-		number int
-		out    *yamldoc.Out
-	}
-	var all []numbered
-	for injector, rules := range byInjector {
-		for _, rule := range rules {
-			_, number, _ := strings.Cut(rule.ID, "/")
-			n, _ := strconv.Atoi(number)
-			o := &yamldoc.Out{}
-			o.Put("injector", injector)
-			putFault(o, rule)
-			all = append(all, numbered{n, o})
-		}
-	}
-	slices.SortFunc(all, func(a, b numbered) int { return cmp.Compare(a.number, b.number) })
-	return each(all, func(n numbered) *yamldoc.Out { return n.out })
 }

@@ -27,7 +27,7 @@ func putFault(o *yamldoc.Out, r fault.Rule) {
 		if l.Min == l.Max {
 			latency.Put("fixed", l.Max)
 		} else {
-			latency.Put("uniform", []string{yamldoc.FormatDuration(l.Min), yamldoc.FormatDuration(l.Max)})
+			latency.Put("uniform", uniformOut(l.Min, l.Max))
 		}
 		o.Put("latency", latency)
 	}
@@ -84,6 +84,8 @@ func assertionOut(a PlanAssertion) *yamldoc.Out {
 		putShortLatency(o, r)
 	case assert.FallbackShare:
 		putFallbackShare(o, r)
+	default:
+		putAnswerRule(o, a.Rule)
 	}
 	return o
 }
@@ -100,25 +102,12 @@ func putOpenDuration(o *yamldoc.Out, r assert.OpenDuration) {
 }
 
 func putShortLatency(o *yamldoc.Out, r assert.ShortLatency) {
-	bounds := &yamldoc.Out{}
-	for _, q := range quantiles() {
-		for _, b := range r.Bounds {
-			bounds.PutIf(b.Quantile == q.value, q.key, b.Max)
-		}
-	}
-	o.Put(r.Kind(), bounds)
+	o.Put(r.Kind(), boundsOut(r.Bounds))
 	o.Put("breaker", r.Breaker)
 }
 
 func putFallbackShare(o *yamldoc.Out, r assert.FallbackShare) {
-	share := &yamldoc.Out{}
-	if r.Min != nil {
-		share.Put("min", yamldoc.FormatShare(*r.Min))
-	}
-	if r.Max != nil {
-		share.Put("max", yamldoc.FormatShare(*r.Max))
-	}
-	o.Put(r.Kind(), share)
+	o.Put(r.Kind(), sharesOut(r.Min, r.Max))
 	o.Put("breaker", r.Breaker)
 	var sets []string
 	for _, s := range r.Of {

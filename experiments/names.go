@@ -11,7 +11,7 @@ import (
 type names struct {
 	kind  string
 	known []string
-	lines []int
+	at    []string // where each is declared
 	// blind: the section that declares them could not be read, so a reference to
 	// a name that is not among them proves nothing.
 	blind bool
@@ -36,10 +36,10 @@ func (n *names) declare(v yamldoc.Value, name string) {
 		return
 	}
 	if i := slices.Index(n.known, name); i >= 0 {
-		v.Problemf("%s %q is already in line %d", n.kind, name, n.lines[i])
+		v.Problemf("%s %q is already in %s", n.kind, name, n.at[i])
 	}
 	n.known = append(n.known, name)
-	n.lines = append(n.lines, v.Line())
+	n.at = append(n.at, v.Place())
 }
 
 // end notes that a section declares nothing, unless that follows from a problem.

@@ -164,8 +164,7 @@ type Burst struct {
 
 // Clients is a closed loop of N clients for the phase's duration. Each waits for
 // its answer, then for its think time, which lies evenly in [ThinkMin, ThinkMax]
-// by (seed, client, index). A client's first call comes after a share of its
-// first think time.
+// by (seed, call). A client's first call comes somewhere within a think time.
 type Clients struct {
 	N        int           `json:"n" yaml:"n"`
 	ThinkMin time.Duration `json:"think_min" yaml:"think_min"`

@@ -8,7 +8,8 @@ import (
 	"github.com/faultline-go/faultline/target/match"
 )
 
-// ruleKinds are the keys of the rules, one of which an assertion has.
+// ruleKinds are the keys of the rules, one of which an assertion has, but for those
+// that begin with the name of a class.
 func ruleKinds() []string {
 	rules := []assert.Rule{
 		assert.Opens{},
@@ -21,6 +22,10 @@ func ruleKinds() []string {
 		assert.NeverStuck{},
 		assert.ShortLatency{},
 		assert.FallbackShare{},
+		assert.FallbackForbidden{},
+		assert.RecoveryTime{},
+		assert.AbandonedAfter{},
+		assert.DownstreamCalls{},
 	}
 	kinds := make([]string, len(rules))
 	for i, rule := range rules {
@@ -37,10 +42,12 @@ func (r *reader) assertions(v yamldoc.Value) {
 		id := m.Need("id")
 		pa := PlanAssertion{ID: a.id(id), Line: item.Line()}
 		r.ids.declare(id, pa.ID)
-		pa.Kind = m.Choice(ruleKinds()...)
-		pa.Phase = a.phase(m.Need("phase"))
+		kinds := append(ruleKinds(), a.answerKinds()...)
+		pa.Kind = m.Choice(kinds...)
+		a.in = a.phase(m.Need("phase"))
+		pa.Phase = a.in
 		if pa.Kind == "" {
-			a.noRule()
+			a.noRule(kinds)
 			continue // Not Done: keys of the rule that was meant are not unknown.
 		}
 		pa.Rule = a.rule(pa.Kind)
@@ -54,6 +61,7 @@ func (r *reader) assertions(v yamldoc.Value) {
 type assertion struct {
 	*reader
 	*yamldoc.Map
+	in    string        // the phase, if it is known and has calls
 	asked yamldoc.Value // where the rule's breaker stands, or should
 	about string        // the rule's breaker, if it is known
 }
@@ -70,16 +78,34 @@ func (a *assertion) id(v yamldoc.Value) string {
 
 // noRule notes that there is no rule. What else is unknown is likely to belong to
 // the one that was meant, so only a misspelt rule is told.
-func (a *assertion) noRule() {
+func (a *assertion) noRule(kinds []string) {
 	for _, key := range a.Unknown() {
-		if near := yamldoc.Nearest(key, ruleKinds()); near != "" {
-			a.Key(key).Problemf("unknown key; did you mean %q?", near)
+		if a.misspelt(key, kinds) {
 			return
 		}
 	}
 	if a.Exists() {
-		a.Problemf("has no rule; give it one of %s", strings.Join(ruleKinds(), ", "))
+		a.Problemf("has no rule; give it one of %s, or CLASS.share or CLASS.latency of a class in load.classify", strings.Join(kinds, ", "))
 	}
+}
+
+// misspelt notes which rule a key was meant to be, if that can be told.
+func (a *assertion) misspelt(key string, kinds []string) bool {
+	if subject, end, ok := cutAnswer(key); ok {
+		var subjects []string
+		for _, kind := range kinds {
+			if s, ok := strings.CutSuffix(kind, end); ok && s != "" {
+				subjects = append(subjects, s)
+			}
+		}
+		a.Key(key).Problemf("there is no class %q in load.classify%s", subject, yamldoc.Hint(subject, subjects))
+		return true
+	}
+	near := yamldoc.Nearest(key, kinds)
+	if near != "" {
+		a.Key(key).Problemf("unknown key; did you mean %q?", near)
+	}
+	return near != ""
 }
 
 // phase reads the phase that is judged.
@@ -136,6 +162,6 @@ func (a *assertion) distinctFallback(v yamldoc.Value) {
 	case !ok:
 		v.Problemf("needs a class %s in load.classify, that tells an answer of the fallback from others", match.ClassFallback)
 	case c.StatusOnly():
-		v.Problemf("class %s has a status only, which any other answer may have too; give it header or contains", match.ClassFallback)
+		v.Problemf("class %s has a status only, which any other answer may have too; give it header, contains, regex or jsonpath", match.ClassFallback)
 	}
 }

@@ -107,16 +107,11 @@ func action(rule *fault.Rule, m *yamldoc.Map) {
 func requestMatch(v yamldoc.Value) fault.Match {
 	m := v.Map("{method: POST, path: /charges*}")
 	defer m.Done()
-	path := m.Get("path")
-	f := fault.Match{
+	return fault.Match{
 		Method: method(m.Get("method"), ""),
-		Path:   path.Text(""),
+		Path:   pathPattern(m.Get("path")),
 		Header: headers(m.Get("header")),
 	}
-	if path.Exists() && (!strings.HasPrefix(f.Path, "/") || strings.Contains(strings.TrimSuffix(f.Path, "*"), "*")) {
-		path.Problemf("%q is not a path; it begins with /, and a * may stand at its end only", f.Path)
-	}
-	return f
 }
 
 // selection reads which of the requests that match are hit.
@@ -151,16 +146,8 @@ func latency(v yamldoc.Value) fault.Latency {
 		d := m.Get("fixed").Duration(0)
 		return fault.Latency{Min: d, Max: d}
 	case "uniform":
-		u := m.Get("uniform")
-		ends := u.List()
-		if len(ends) != 2 {
-			u.Problemf("is a list of the least and the most, such as [10ms, 50ms]")
-			return fault.Latency{}
-		}
-		l := fault.Latency{Min: ends[0].DurationOrZero(0), Max: ends[1].Duration(0)}
-		if l.Max > 0 && l.Min > l.Max {
-			u.Problemf("runs backwards: %s is above %s", yamldoc.FormatDuration(l.Min), yamldoc.FormatDuration(l.Max))
-		}
+		l := fault.Latency{}
+		l.Min, l.Max = uniform(m.Get("uniform"))
 		return l
 	}
 	if m.Exists() {

@@ -78,10 +78,12 @@ func (r *reader) patience(injector string) (time.Duration, []string) {
 			add("slow> of "+b.Name, b.Failure.Slow)
 		}
 	}
-	if ref := r.plan.SUT.Reference; ref != nil && ref.Injector == injector {
-		add("timeout of the reference service", ref.Timeout)
-		add("slow> of the reference service", ref.Failure.Slow)
-		add("slow_calls.over of the reference service", ref.Breaker.SlowDuration)
+	for _, ref := range r.plan.SUT.services() {
+		if ref.Injector == injector {
+			add("timeout of the reference service", ref.Timeout)
+			add("slow> of the reference service", ref.Failure.Slow)
+			add("slow_calls.over of the reference service", ref.Breaker.SlowDuration)
+		}
 	}
 	return shortest, among
 }

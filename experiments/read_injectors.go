@@ -85,7 +85,7 @@ func (r *reader) listen(v yamldoc.Value) string {
 	l := listen{at: v, host: host, port: int(n)}
 	for i, other := range r.listens {
 		if n > 0 && l.same(other.host, other.port) {
-			v.Problemf("%s is taken by the injector in line %d", addr, r.listens[i].at.Line())
+			v.Problemf("%s is taken by the injector in %s", addr, r.listens[i].at.Place())
 		}
 	}
 	r.listens = append(r.listens, l)
@@ -123,7 +123,7 @@ func (r *reader) refuseLoops(upstreams []yamldoc.Value) {
 		}
 		for _, l := range r.listens {
 			if l.same(host, n) {
-				v.Problemf("%s is an injector of this experiment, in line %d", authority, l.at.Line())
+				v.Problemf("%s is an injector of this experiment, in %s", authority, l.at.Place())
 			}
 		}
 	}

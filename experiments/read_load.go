@@ -1,7 +1,6 @@
 package experiments
 
 import (
-	"math"
 	"net/http"
 	"slices"
 	"strings"
@@ -20,12 +19,14 @@ func (r *reader) load(m *yamldoc.Map) {
 	r.rate.Rate()
 	r.plan.Timeout = m.Get("timeout").Duration(5 * time.Second)
 	r.plan.MaxInFlight = m.Get("max_in_flight").Count(0, 1)
-	targets := m.Need("targets")
+	targets, flawed := m.Need("targets"), r.flawed()
 	for _, item := range targets.Items() {
 		r.target(item)
 	}
+	r.noTargets = !m.Exists() || flawed()
 	r.targets.end(targets, false)
-	flawed := r.flawed()
+	r.tokenOrder()
+	flawed = r.flawed()
 	r.classify(m.Get("classify"))
 	m.Done()
 	r.noRate = !m.Exists() || m.Misspelt("rate")
@@ -40,9 +41,9 @@ func (r *reader) target(v yamldoc.Value) {
 	t := match.Target{
 		Name:    word(name, "_-"),
 		Method:  method(m.Get("method"), http.MethodGet),
-		Path:    urlPath(m.Need("path")),
+		Path:    urlPath(m.Need("path"), r.templated),
 		Headers: r.ownHeaders(m.Get("headers")),
-		Body:    m.Get("body").Text(""),
+		Body:    r.templated(m.Get("body"), m.Get("body").Text("")),
 		Weight:  m.Get("weight").Count(1, 1),
 	}
 	flawed := r.flawed()
@@ -73,47 +74,25 @@ func (r *reader) ownHeaders(v yamldoc.Value) map[string]string {
 			e.Key.Problemf("faultline sets this header itself, to join calls with what reaches the dependency")
 		}
 	}
-	return headers(v)
-}
-
-// classify reads the classes of answers, in the order of the file.
-func (r *reader) classify(v yamldoc.Value) {
-	for _, e := range v.Map("{NAME: {contains: PAID}}").Entries() {
-		m := e.Value.Map("{contains: PAID}")
-		c := match.Class{Name: checkWord(e.Key, e.Name, "_-"), Header: headers(m.Get("header"))}
-		if c.Name == match.Unclassified {
-			e.Key.Problemf("is the name of what no class matches")
-		}
-		for _, item := range m.Get("status").Items() {
-			c.Status = append(c.Status, status(item, 200))
-		}
-		for _, item := range m.Get("contains").Items() {
-			c.Contains = append(c.Contains, item.NonEmpty())
-		}
-		if m.Exists() && len(c.Status) == 0 && c.StatusOnly() {
-			m.Lacks(m.Value, []string{"status", "header", "contains"}, "matches every answer; give it status, header or contains")
-		}
-		m.Done()
-		r.plan.Classes = append(r.plan.Classes, c)
+	out := headers(v)
+	for _, e := range m.Entries() {
+		r.templated(e.Value, out[e.Name])
 	}
+	return out
 }
 
 // maxInFlight fills in how many calls may be under way, which the phases decide:
-// as many as the fastest one has when none is answered before the timeout.
+// as many as the one with the most has when none is answered before the timeout.
 func (r *reader) maxInFlight(load *yamldoc.Map) {
-	rate, calls := 100.0, 0
+	need, atOnce := 100.0, 0
 	for _, p := range r.plan.Phases {
-		if p.Rate.Num > 0 {
-			rate = max(rate, math.Ceil(float64(p.Rate.Num)*float64(r.plan.Timeout)/float64(p.Rate.Per)))
-		}
-		if p.Calls != nil {
-			calls = max(calls, p.Calls.Concurrency)
-		}
+		most, once := p.inFlight(r.plan.Timeout)
+		need, atOnce = max(need, most), max(atOnce, once)
 	}
 	given := r.plan.MaxInFlight
-	switch need := max(rate, float64(calls)); {
-	case given > 0 && given < calls:
-		load.Key("max_in_flight").Problemf("%d is below the concurrency %d of a phase", given, calls)
+	switch {
+	case given > 0 && given < atOnce:
+		load.Key("max_in_flight").Problemf("%d is below the %d calls (concurrency, clients or burst) that a phase sends at once", given, atOnce)
 	case given > 0:
 	case need > mostInFlight:
 		load.Problemf("rate times timeout may have %.0f calls in flight; lower one of them, or say how many in max_in_flight", need)

@@ -3,6 +3,7 @@ package experiments
 import (
 	"math"
 	"slices"
+	"time"
 
 	"github.com/faultline-go/faultline/injector/fault"
 	"github.com/faultline-go/faultline/internal/yamldoc"
@@ -40,7 +41,30 @@ func (r *reader) phase(v yamldoc.Value) {
 	m := v.Map("{name: outage, duration: 5s}")
 	defer m.Done()
 	name := m.Need("name")
-	p := Phase{Name: word(name, "_-"), Measure: m.Get("measure").Bool(true)}
+	p := Phase{Name: word(name, "_-")}
+	if pause := m.Get("pause"); pause.Exists() {
+		p.rest(m, pause)
+	} else {
+		r.work(&p, m)
+	}
+	r.faults(&p, m.Get("faults"))
+	r.phases.declare(name, p.Name)
+	r.plan.Phases = append(r.plan.Phases, p)
+}
+
+// rest reads a phase that sends nothing and is not measured.
+func (p *Phase) rest(m *yamldoc.Map, pause yamldoc.Value) {
+	p.Duration, p.Rate = pause.Duration(0), Rate{Per: time.Second}
+	for _, key := range []string{"measure", "duration", "targets", "load"} {
+		if m.Get(key).Exists() {
+			m.Key(key).Problemf("pause and %s exclude each other; a pause sends nothing for its time and is not measured", key)
+		}
+	}
+}
+
+// work reads a phase that sends calls.
+func (r *reader) work(p *Phase, m *yamldoc.Map) {
+	p.Measure = m.Get("measure").Bool(true)
 	if targets := m.Get("targets"); targets.Exists() {
 		flawed := r.flawed()
 		p.Targets = r.targets.referAll(targets.Items())
@@ -48,72 +72,7 @@ func (r *reader) phase(v yamldoc.Value) {
 			p.Targets = nil // Which calls are sent is not known; all may be.
 		}
 	}
-	r.phaseLoad(&p, m)
-	r.faults(&p, m.Get("faults"))
-	r.phases.declare(name, p.Name)
-	r.plan.Phases = append(r.plan.Phases, p)
-}
-
-// phaseLoad reads a rate with a duration, or a number of calls without one.
-func (r *reader) phaseLoad(p *Phase, m *yamldoc.Map) {
-	load, duration := m.Get("load").Map("{rate: 100/s}"), m.Get("duration")
-	defer load.Done()
-	switch load.Choice("rate", "calls") {
-	case "calls":
-		p.Calls = r.calls(p, load)
-		if duration.Exists() {
-			duration.Problemf("is not for a phase of calls, which ends with its last call")
-		}
-		return
-	case "rate":
-		rate, _ := load.Get("rate").Rate()
-		p.Rate = Rate(rate)
-	default:
-		rate, _ := r.rate.Rate()
-		p.Rate = Rate(rate)
-		if m.Exists() && !m.Has("load") && !r.rate.Exists() && !r.noRate {
-			m.Get("load").Problemf("is missing; write load: {rate: 100/s} or {calls: 20} here, or a rate for all phases in the file's section load")
-			return
-		}
-	}
-	for _, key := range []string{"concurrency", "gap", "until", "breaker"} {
-		if v := load.Get(key); v.Exists() {
-			load.Lacks(v, []string{"calls"}, "goes with calls, not with a rate")
-		}
-	}
-	if load.Exists() && !load.Has("rate") {
-		load.Lacks(load.Value, []string{"rate", "calls"}, "says neither rate nor calls")
-		return
-	}
-	p.Duration = duration.Duration(0)
-	if m.Exists() && !duration.Exists() {
-		m.Lacks(duration, []string{"duration", "load"}, "is missing; a phase with a rate lasts for a time")
-	}
-	if p.Duration > 0 && p.Rate.Num > 0 && float64(p.Rate.Num)*float64(p.Duration) < float64(p.Rate.Per) {
-		duration.Problemf("%s at %s is not even one call", yamldoc.FormatDuration(p.Duration), yamldoc.Rate(p.Rate))
-	}
-}
-
-// calls reads a closed loop.
-func (r *reader) calls(p *Phase, load *yamldoc.Map) *Calls {
-	until, breaker := load.Get("until"), load.Get("breaker")
-	c := &Calls{
-		N:           load.Get("calls").Count(1, 1),
-		Concurrency: load.Get("concurrency").Count(1, 1),
-		Gap:         load.Get("gap").DurationOrZero(0),
-		Until:       until.OneOf("", "open", "closed"),
-	}
-	if !until.Exists() {
-		if breaker.Exists() {
-			load.Lacks(breaker, []string{"until"}, "goes with until, whose state it is")
-		}
-		return c
-	}
-	c.Breaker = r.breakers.referOr(breaker)
-	if c.Breaker != "" && !r.asks(*p, c.Breaker) {
-		until.Problemf("no target of this phase asks breaker %s, so nothing could change its state", c.Breaker)
-	}
-	return c
+	r.phaseLoad(p, m)
 }
 
 // pause reports whether a phase is meant to send nothing.

@@ -30,12 +30,19 @@ func (a *assertion) rule(kind string) assert.Rule {
 	case assert.NeverStuck{}.Kind():
 		return assert.NeverStuck{Breaker: a.declared(v, "wait"), Tolerance: a.Get("tolerance").Share(0.10)}
 	case assert.ShortLatency{}.Kind():
-		return a.shortLatency(v)
+		return assert.ShortLatency{Breaker: a.onlyBreaker(), Bounds: a.bounds(v)}
 	case assert.FallbackShare{}.Kind():
 		return a.fallbackShare(v)
+	case assert.FallbackForbidden{}.Kind():
+		return a.forbidden(v)
+	case assert.RecoveryTime{}.Kind():
+		return a.recoveryTime(v)
+	case assert.AbandonedAfter{}.Kind():
+		return a.abandonedAfter(v)
+	case assert.DownstreamCalls{}.Kind():
+		return a.downstreamCalls(v)
 	}
-	v.Problemf("no reader for this rule")
-	return nil
+	return a.answerRule(kind)
 }
 
 func (a *assertion) opens(v yamldoc.Value) assert.Rule {
@@ -86,54 +93,11 @@ func (a *assertion) halfOpenProbes(v yamldoc.Value) assert.Rule {
 	return rule
 }
 
-func (a *assertion) shortLatency(v yamldoc.Value) assert.Rule {
-	rule := assert.ShortLatency{Breaker: a.onlyBreaker()}
-	m := v.Map("{p99: 50ms}")
-	defer m.DoneListing()
-	for _, q := range quantiles() {
-		if bound := m.Get(q.key); bound.Exists() {
-			rule.Bounds = append(rule.Bounds, assert.QuantileBound{Quantile: q.value, Max: bound.Duration(0)})
-		}
-	}
-	if m.Exists() && len(rule.Bounds) == 0 && len(m.Unknown()) == 0 {
-		m.Problemf("bounds nothing; give it p50, p90, p95, p99 or max, as {p99: 50ms}")
-	}
-	return rule
-}
-
-// quantile is a quantile by its key in an experiment.
-type quantile struct {
-	key   string
-	value float64
-}
-
-func quantiles() []quantile {
-	return []quantile{{"p50", 0.5}, {"p90", 0.9}, {"p95", 0.95}, {"p99", 0.99}, {"max", 1}}
-}
-
 func (a *assertion) fallbackShare(v yamldoc.Value) assert.Rule {
 	rule := assert.FallbackShare{Breaker: a.onlyBreaker(), Of: a.callSets()}
-	m := v.Map("{min: 99%}")
-	defer m.Done()
-	lo, hi := m.Get("min"), m.Get("max")
-	rule.Min, rule.Max = bound(lo), bound(hi)
-	switch {
-	case m.Exists() && !lo.Exists() && !hi.Exists() && len(m.Unknown()) == 0:
-		m.Problemf("bounds nothing; give it min or max, as {min: 99%%}")
-	case rule.Min != nil && rule.Max != nil && *rule.Min > *rule.Max:
-		hi.Problemf("is below min, so no share would do")
-	}
+	rule.Min, rule.Max = shares(v)
 	a.distinctFallback(v)
 	return rule
-}
-
-func bound(v yamldoc.Value) *float64 {
-	s, ok := v.ExactShare()
-	if !ok {
-		return nil
-	}
-	f := s.Float()
-	return &f
 }
 
 // callSets reads whose share is taken.

@@ -18,8 +18,9 @@ const sutPort = "{{sut.port}}"
 func (r *reader) sut(v yamldoc.Value) {
 	m := v.Map("{base_url: http://127.0.0.1:8080}")
 	defer m.Done()
-	kind := m.Choice("reference", "launch")
+	kind := m.Choice("reference", "launch", "replicas")
 	base, ready, instance := m.Get("base_url"), m.Get("ready"), m.Get("instance_header")
+	const noPort = "a SUT that runs already cannot know a port that is chosen later; give listen a fixed one"
 	s := &r.plan.SUT
 	switch {
 	case kind == "reference":
@@ -33,14 +34,39 @@ func (r *reader) sut(v yamldoc.Value) {
 	case kind == "launch":
 		s.Launch = r.launch(m.Get(kind), m.Need("base_url"))
 		m.Need("ready")
+	case kind == "replicas":
+		s.Replicas = r.replicas(m.Get(kind))
+		r.needFixedPorts(nil, noPort)
+		if base.Exists() {
+			m.Key("base_url").Problemf("replicas and base_url exclude each other; each replica has its own address")
+		}
+		if instance.Exists() {
+			m.Key("instance_header").Problemf("replicas and instance_header exclude each other; the name of a replica is its instance")
+		}
 	case base.Exists() && len(m.Unknown()) == 0: // An unknown key may have been meant to be launch.
-		r.needFixedPorts(nil, "a SUT that runs already cannot know a port that is chosen later; give listen a fixed one")
+		r.needFixedPorts(nil, noPort)
 	case m.Exists() && !base.Exists():
-		m.Lacks(m.Value, []string{"reference", "launch", "base_url"}, "says none of reference, launch and base_url")
+		m.Lacks(m.Value, []string{"reference", "launch", "replicas", "base_url"}, "says none of reference, launch, replicas and base_url")
 	}
 	s.BaseURL = httpURL(base, sutPort)
 	s.Ready = r.ready(ready)
 	s.InstanceHeader = headerName(instance)
+}
+
+// replicas reads the instances of a SUT by name.
+func (r *reader) replicas(v yamldoc.Value) []Replica {
+	m := v.Map("{a: http://127.0.0.1:8081, b: http://127.0.0.1:8082}")
+	seen := &names{kind: "address"}
+	var all []Replica
+	for _, e := range m.Entries() {
+		one := Replica{Name: checkWord(e.Key, e.Name, "._-"), BaseURL: httpURL(e.Value, "")}
+		seen.declare(e.Value, one.BaseURL)
+		all = append(all, one)
+	}
+	if m.Exists() && len(all) == 0 {
+		m.Problemf("names no replica; give each a name and an address, as {a: http://127.0.0.1:8081}")
+	}
+	return all
 }
 
 // ready reads how to tell that the SUT can take load. Requests that ask a breaker
@@ -53,7 +79,7 @@ func (r *reader) ready(v yamldoc.Value) *Ready {
 	defer m.Done()
 	get := m.Need("get")
 	ready := &Ready{
-		Get:     urlPath(get),
+		Get:     urlPath(get, nil),
 		Expect:  status(m.Get("expect"), 200),
 		Timeout: m.Get("timeout").Duration(time.Minute),
 	}
@@ -180,28 +206,6 @@ func (r *reader) template(v yamldoc.Value, text string, said map[string]bool) {
 	if !r.injectors.blind {
 		v.Problemf("%s is not a template%s", text, yamldoc.Hint(text, known))
 	}
-}
-
-// reference reads faultline's own service.
-func (r *reader) reference(v yamldoc.Value) *Reference {
-	m := v.Map("{timeout: 1s}")
-	defer m.Done()
-	ref := &Reference{
-		Injector: r.injectors.referOr(m.Get("injector")),
-		Failure:  failure(m.Get("failure")),
-		Timeout:  m.Get("timeout").Duration(2 * time.Second),
-	}
-	b := m.Get("breaker").Map("{window: 10, wait: 5s}")
-	ref.Breaker, _ = breakerConfig(b)
-	ref.Breaker.Name = "reference"
-	b.Done()
-	if fallback := m.Get("fallback"); fallback.Exists() {
-		fm := fallback.Map("{status: 200, body: QUEUED}")
-		answer := respond(fm, fm.Get("status"), 200)
-		ref.Fallback = &answer
-		fm.Done()
-	}
-	return ref
 }
 
 // failure reads what counts as a failure at the dependency. Each kind is said once;

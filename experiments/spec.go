@@ -13,6 +13,8 @@ func (p *Plan) Spec() assert.Spec {
 		Classes:   p.Classes,
 		Breakers:  p.Breakers,
 		Integrity: p.Integrity,
+
+		SteadyState: p.SteadyState,
 	}
 	// Two floors for the same share: the stricter one holds.
 	spec.Integrity.Join = max(spec.Integrity.Join, p.Correlate.MinJoin)

@@ -5,6 +5,13 @@
 // Guarantees:
 //   - A request is recorded at its arrival, with the phase of that moment and
 //     the rule that hit it; its end is recorded whatever the end is.
+//   - A connection that ends with bytes on it that became no request (half a
+//     request, garbage, a TLS handshake), or that its caller reset before it sent
+//     anything, is recorded as an attempt without an id, at its end, with the instant
+//     of the first such byte. A connection that ends otherwise with nothing said on it
+//     is none: pools open some in advance and give them up.
+//   - Where a call's token may be in the body, its first 64 KiB are waited for before
+//     the request is recorded; an upstream still gets all of it.
 //   - Arr is taken when the head of the request has been read, so the caller
 //     decided to send it earlier. Dep is taken before the bytes that complete
 //     the answer (or before the RST, or the FIN), so the caller learnt of it

@@ -59,6 +59,7 @@ type Injector struct {
 	addr    string
 
 	phase   atomic.Pointer[phase]
+	watcher atomic.Pointer[func(*http.Request)]
 	mu      sync.Mutex
 	entered map[string]*fault.Phase // guarded by mu
 
@@ -89,12 +90,13 @@ func Start(ctx context.Context, cfg Config) (*Injector, error) {
 	i.server = &http.Server{
 		Handler:                      http.HandlerFunc(i.serve),
 		BaseContext:                  func(net.Listener) context.Context { return base },
+		ConnContext:                  withConn,
 		ConnState:                    i.track,
 		ErrorLog:                     slog.NewLogLogger(i.log.Handler(), slog.LevelDebug),
 		DisableGeneralOptionsHandler: true, // OPTIONS * is a request like others: record it
 	}
 	i.serving.Go(func() {
-		if err := i.server.Serve(ln); !errors.Is(err, http.ErrServerClosed) {
+		if err := i.server.Serve(watched{ln, i}); !errors.Is(err, http.ErrServerClosed) {
 			i.failure = fmt.Errorf("injector %s: serve on %s: %w", cfg.Name, i.addr, err)
 		}
 	})
@@ -231,6 +233,16 @@ func (i *Injector) Enter(name string) {
 	}
 }
 
+// Watch has f told of every request at its arrival, before it is served; nil ends
+// that. f must not keep the request or read its body.
+func (i *Injector) Watch(f func(*http.Request)) {
+	if f == nil {
+		i.watcher.Store(nil)
+		return
+	}
+	i.watcher.Store(&f)
+}
+
 // Rejected tells that the SUT rejected a call (answered it and no attempt
 // arrived) that was sent at this offset; holds count them.
 func (i *Injector) Rejected(sent time.Duration) {
@@ -279,15 +291,3 @@ func (i *Injector) isClosing() bool {
 
 // offset converts a reading of the clock to an offset of the trace.
 func (i *Injector) offset(t time.Time) time.Duration { return i.cfg.Recorder.Since(t) }
-
-// track counts connections, so that Close can wait for them. A connection is
-// counted by the accept loop, which has ended before Close waits.
-func (i *Injector) track(_ net.Conn, s http.ConnState) {
-	switch s {
-	case http.StateNew:
-		i.work.Add(1)
-	case http.StateHijacked, http.StateClosed:
-		i.work.Done()
-	case http.StateActive, http.StateIdle:
-	}
-}

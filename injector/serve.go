@@ -1,12 +1,14 @@
 package injector
 
 import (
+	"bytes"
 	"io"
 	"log/slog"
 	"net/http"
 	"time"
 
 	"github.com/faultline-go/faultline/injector/fault"
+	"github.com/faultline-go/faultline/target/match"
 	"github.com/faultline-go/faultline/target/trace"
 )
 
@@ -33,7 +35,18 @@ type ending struct {
 
 // serve plays one request: arrival, decision, hold, latency, action, end.
 func (i *Injector) serve(w http.ResponseWriter, r *http.Request) {
+	if r.ProtoMajor != 1 { // net/http hands the preface of HTTP/2 over as a request.
+		w.Header().Set("Connection", "close")
+		w.WriteHeader(http.StatusHTTPVersionNotSupported)
+		return // It is recorded as what it is when the connection ends.
+	}
 	x := &exchange{Injector: i, w: &answerWriter{ResponseWriter: w}, r: r, arrived: time.Now(), phase: i.phase.Load()}
+	if c, ok := connOf(r); ok {
+		c.begin()
+	}
+	if watch := i.watcher.Load(); watch != nil {
+		(*watch)(r)
+	}
 	x.body = &watchedBody{ReadCloser: r.Body}
 	r.Body = x.body
 	// The connection is counted until it is hijacked, so this never adds to
@@ -82,11 +95,21 @@ func (x *exchange) attempt() trace.Attempt {
 		Path:     x.r.URL.Path,
 		Arr:      x.offset(x.arrived),
 	}
-	a.ID, a.By, _ = x.cfg.Correlator.Identify(x.r.Header.Get)
+	a.ID, a.By, _ = x.cfg.Correlator.Identify(match.Request{Header: x.r.Header, URI: x.r.RequestURI, Body: x.look})
 	if x.verdict.Rule != nil {
 		a.Rule = x.verdict.Rule.ID
 	}
 	return a
+}
+
+// look returns the beginning of the request's body, which stays in the body. It
+// waits until that much has come or the body has ended, so it is only done when a
+// call's token may be in there.
+func (x *exchange) look() []byte {
+	var head bytes.Buffer
+	_, _ = io.CopyN(&head, x.body, match.MaxLook) // That the body ended, or broke, is seen again by who reads on.
+	x.body.head = bytes.NewReader(head.Bytes())
+	return head.Bytes()
 }
 
 // play carries out the verdict.

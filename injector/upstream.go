@@ -1,6 +1,7 @@
 package injector
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -116,11 +117,15 @@ func (x *exchange) broken() ending {
 // client reports like a fault of the upstream.
 type watchedBody struct {
 	io.ReadCloser
+	head   *bytes.Reader // what was looked at already, to be read again; nil: nothing
 	failed atomic.Bool
 }
 
 // Read notes an error that is the caller's.
 func (b *watchedBody) Read(p []byte) (int, error) {
+	if b.head != nil && b.head.Len() > 0 {
+		return b.head.Read(p)
+	}
 	n, err := b.ReadCloser.Read(p)
 	if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, http.ErrBodyReadAfterClose) {
 		b.failed.Store(true)

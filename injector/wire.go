@@ -40,17 +40,20 @@ func (x *exchange) sever(reset bool) ending {
 	return e
 }
 
-// reset makes the close of conn a RST. A network that has none is told of, and
+// reset makes the close of nc a RST. A network that has none is told of, and
 // what the caller sees is recorded: a FIN.
-func (x *exchange) reset(conn net.Conn) trace.Outcome {
+func (x *exchange) reset(nc net.Conn) trace.Outcome {
 	var err error
-	switch c := conn.(type) {
+	if c, ok := nc.(*conn); ok {
+		nc = c.Conn // whose network knows how
+	}
+	switch c := nc.(type) {
 	case interface{ Abort() }:
 		c.Abort()
 	case interface{ SetLinger(sec int) error }:
 		err = c.SetLinger(0)
 	default:
-		err = net.UnknownNetworkError(conn.LocalAddr().Network())
+		err = net.UnknownNetworkError(nc.LocalAddr().Network())
 	}
 	if err != nil {
 		x.log.LogAttrs(x.r.Context(), slog.LevelError, "this network cannot reset a connection; it is closed instead",

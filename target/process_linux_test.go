@@ -47,7 +47,7 @@ func beParent(name string) error {
 
 // stubborn is a system under test that ignores SIGTERM and has a child that does
 // so too. Both say who they are.
-const stubborn = `trap '' TERM; sh -c 'echo child=$$; exec sleep 600' & echo main=$$; wait; wait`
+const stubborn = `trap '' TERM; sh -c 'echo child=$$; exec sleep 600' & setsid sh -c 'echo stray=$$; exec sleep 600' & echo main=$$; wait; wait; wait`
 
 func TestStopKillsAGrandchildThatIgnoresSIGTERM(t *testing.T) {
 	script := `sh -c 'trap "" TERM; echo child=$$; exec sleep 600' & echo main=$$; wait`
@@ -230,10 +230,10 @@ func TestNothingOutlivesAKilledFaultline(t *testing.T) {
 	if _, err := bufio.NewReader(out).ReadString('\n'); err != nil {
 		t.Fatalf("the parent did not start: %v, %v", err, parent.Wait())
 	}
-	pids := waitPids(t, name, "main", "child")
+	pids := waitPids(t, name, "main", "child", "stray")
 	pids = append(pids, parentOf(t, pids[0])) // To be sure that it is the parent's.
-	if pids[2] != parent.Process.Pid {
-		t.Errorf("the system under test has the parent %d, want %d", pids[2], parent.Process.Pid)
+	if pids[3] != parent.Process.Pid {
+		t.Errorf("the system under test has the parent %d, want %d", pids[3], parent.Process.Pid)
 	}
 	// A system that ends its whole group does not end the guard in it.
 	if err := syscall.Kill(-groupOf(t, pids[0]), syscall.SIGTERM); err != nil {
@@ -385,4 +385,52 @@ func (b *lockedBuffer) String() string {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.text.String()
+}
+
+// daemon is a system under test with a child that left for a session of its own, and
+// whose parent has ended.
+const daemon = `(setsid sh -c 'echo stray=$$; exec sleep 600' &) ; echo main=$$; exec sleep 600`
+
+// patientDaemon is one whose child tidies up when it is told to stop.
+const patientDaemon = `(setsid sh -c 'trap "sleep 0.3; echo tidied; exit 0" TERM; echo stray=$$; while :; do sleep 0.01; done' &) ; echo main=$$; exec sleep 600`
+
+func TestStopFollowsWhoLeftTheGroup(t *testing.T) {
+	p, log := start(t, target.Launch{Command: []string{"sh", "-c", daemon}, Stop: time.Minute}, nil)
+	pids := waitPids(t, log, "main", "stray")
+	if groupOf(t, pids[0]) == groupOf(t, pids[1]) {
+		t.Fatal("the stray is in the group, so this test shows nothing")
+	}
+	stop(t, p)
+	wantGone(t, pids)
+}
+
+func TestStopIsPatientWithWhoLeftTheGroup(t *testing.T) {
+	p, log := start(t, target.Launch{Command: []string{"sh", "-c", patientDaemon}, Stop: time.Minute}, nil)
+	pids := waitPids(t, log, "main", "stray")
+	stop(t, p)
+	wantGone(t, pids)
+	if text := read(t, log); !strings.Contains(text, "tidied") {
+		t.Errorf("the stray was not given the time to tidy up; log:\n%s", text)
+	}
+}
+
+func TestStopKillsWhoLeftTheGroupAndIgnoresSIGTERM(t *testing.T) {
+	script := `(setsid sh -c "trap '' TERM; echo stray=\$\$; exec sleep 600" &) ; echo main=$$; exec sleep 600`
+	p, log := start(t, target.Launch{Command: []string{"sh", "-c", script}, Stop: 100 * time.Millisecond}, nil)
+	pids := waitPids(t, log, "main", "stray")
+	stop(t, p)
+	wantGone(t, pids)
+}
+
+// What takes the mark off is left alone: it is meant to stay.
+func TestStopLeavesWhoTookTheMarkOff(t *testing.T) {
+	script := `(env -u FAULTLINE_LAUNCH setsid sh -c 'echo stray=$$; exec sleep 600' &) ; echo main=$$; exec sleep 600`
+	p, log := start(t, target.Launch{Command: []string{"sh", "-c", script}, Stop: time.Minute}, nil)
+	pids := waitPids(t, log, "main", "stray")
+	stop(t, p)
+	wantGone(t, pids[:1])
+	if !running(pids[1]) {
+		t.Error("a process without the mark was ended")
+	}
+	_ = syscall.Kill(pids[1], syscall.SIGKILL)
 }

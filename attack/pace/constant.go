@@ -14,10 +14,7 @@ type Constant struct {
 	Per time.Duration
 }
 
-var _ Schedule = Constant{}
-
-// never is the offset of a slot that does not come.
-const never = time.Duration(math.MaxInt64)
+var _ Rate = Constant{}
 
 // Due is n*Per/Num rounded down to the nanosecond. It is computed from n alone,
 // in 128 bits, so rounding does not add up over a long phase.
@@ -49,6 +46,26 @@ func (c Constant) Count(d time.Duration) int {
 		return math.MaxInt
 	}
 	return int(count)
+}
+
+// Mean is the integral of the rate up to offset d.
+func (c Constant) Mean(d time.Duration) float64 { return c.perNanosecond() * float64(max(d, 0)) }
+
+// Reach is where the integral of the rate comes to x.
+func (c Constant) Reach(x float64) time.Duration {
+	at := max(x, 0) / c.perNanosecond()
+	if c.none() || at >= float64(never) {
+		return never
+	}
+	return time.Duration(at)
+}
+
+// perNanosecond is the rate in slots per nanosecond.
+func (c Constant) perNanosecond() float64 {
+	if c.none() {
+		return 0
+	}
+	return float64(c.Num) / float64(c.Per)
 }
 
 // none reports whether the rate is zero.

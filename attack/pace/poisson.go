@@ -11,26 +11,25 @@ type poisson []time.Duration
 
 var _ Schedule = poisson{}
 
-// Poisson draws arrivals that know nothing of each other, at the rate of base over
-// the given time: the gaps of a constant rate are exponential. How many there are
-// is chance as well, with a variance as great as the mean. Equal seeds give equal
-// arrivals; the k-th gap depends on (seed, k) alone.
+// Poisson draws arrivals that know nothing of each other, at a rate and for a time.
+// How many there are is chance as well, with a variance as great as their mean.
+// Equal seeds give equal arrivals, and no two of them are due at one instant.
 //
-// A process of changing rate is a constant one whose time is stretched by the
-// rate's integral (Cinlar, "Introduction to Stochastic Processes", theorem 4.7.4);
-// between two slots of base that integral is taken to be straight.
-func Poisson(base Schedule, over time.Duration, seed uint64) Schedule {
-	count := base.Count(over)
-	p := make(poisson, 0, count)
-	for k, at := uint64(0), 0.0; ; k++ {
+// At a constant rate the gaps between arrivals are exponential, here the k-th one by
+// (seed, k) alone. Where the rate changes they are so on a clock that runs as its
+// integral does (Cinlar, "Introduction to Stochastic Processes", theorem 4.7.4).
+func Poisson(rate Rate, over time.Duration, seed uint64) Schedule {
+	mean := rate.Mean(over)
+	var p poisson
+	at, last := 0.0, time.Duration(-1)
+	for k := uint64(0); ; k++ {
 		at += exponential(seed, k)
-		slot := int(at)
-		if at >= float64(count) {
+		due := max(rate.Reach(at), last+1)
+		if at >= mean || due >= over {
 			return p
 		}
-		from, to := base.Due(slot), min(base.Due(slot+1), over)
-		due := from + time.Duration((at-float64(slot))*float64(to-from))
-		p = append(p, min(due, over-1))
+		p = append(p, due)
+		last = due
 	}
 }
 

@@ -2,7 +2,7 @@ package pace
 
 import (
 	"math"
-	"sort"
+	"math/big"
 	"time"
 )
 
@@ -10,71 +10,142 @@ import (
 // {10, time.Second} to {200, time.Second}; either may be zero. A slot is due when
 // the integral of the rate has come to its number; after Over nothing is due.
 //
-// The instant is computed from n alone, in float64 seconds: it is within a
-// microsecond of the exact one for ramps of up to an hour and 10^9 slots, and
-// errors do not add up.
+// As with [Constant] the instant is rounded down to the nanosecond and computed
+// from n alone, in whole numbers of any size: it is exact.
 type Ramp struct {
 	From Constant
 	To   Constant
 	Over time.Duration
 }
 
-var _ Schedule = Ramp{}
+var _ Rate = Ramp{}
 
-// Due is when the n-th slot is due: the time at which the integral of the rate,
-// which is a parabola, comes to n.
-func (r Ramp) Due(n int) time.Duration {
-	from, slope, over := r.shape()
-	if n < 0 || over <= 0 || from == 0 && slope <= 0 {
-		return never
-	}
-	at := 0.0
-	switch {
-	case slope == 0:
-		at = float64(n) / from
-	default:
-		root := from*from + 2*slope*float64(n)
-		if root < 0 {
-			return never // The rate has fallen to zero before.
-		}
-		at = (math.Sqrt(root) - from) / slope
-	}
-	if at >= over {
-		return never
-	}
-	return min(time.Duration(at*float64(time.Second)), r.Over-1)
+// ramp is a Ramp in whole numbers. At offset t, in nanoseconds, the integral of its
+// rate is t*(2*over*from + (to-from)*t) / (2*over*unit).
+type ramp struct {
+	from, to   *big.Int // slots per unit
+	unit, over *big.Int // nanoseconds
 }
 
-// Count is how many slots are due before offset d.
+// whole brings both rates to one unit.
+func (r Ramp) whole() ramp {
+	from, to := r.From, r.To
+	if from.none() {
+		from = Constant{Num: 0, Per: to.Per}
+	}
+	if to.none() {
+		to = Constant{Num: 0, Per: from.Per}
+	}
+	w := ramp{from: number(from.Num), to: number(to.Num), unit: number(from.Per), over: number(r.Over)}
+	if from.Per != to.Per {
+		w.from.Mul(w.from, number(to.Per))
+		w.to.Mul(w.to, number(from.Per))
+		w.unit.Mul(w.unit, number(to.Per))
+	}
+	return w
+}
+
+func number[N int | time.Duration](n N) *big.Int { return big.NewInt(int64(n)) }
+
+// Due is the last nanosecond at which the integral has not passed n. The integral
+// is n at
+//
+//	(sqrt((over*from)^2 + 2*over*unit*(to-from)*n) - over*from) / (to-from)
+//
+// and a root may be rounded to a whole number before it is divided by one and
+// rounded again.
+func (r Ramp) Due(n int) time.Duration {
+	if n < 0 || r.none() {
+		return never
+	}
+	w := r.whole()
+	growth := new(big.Int).Sub(w.to, w.from)
+	start := new(big.Int).Mul(w.over, w.from)
+	rise := number(n)
+	rise.Mul(rise, w.unit)
+	if growth.Sign() == 0 {
+		return r.within(rise.Quo(rise, w.from))
+	}
+	rise.Mul(rise, growth).Mul(rise, w.over).Lsh(rise, 1)
+	square := new(big.Int).Mul(start, start)
+	square.Add(square, rise)
+	if square.Sign() < 0 {
+		return never // The rate falls to zero before.
+	}
+	root := new(big.Int).Sqrt(square)
+	if growth.Sign() > 0 {
+		return r.within(root.Sub(root, start).Quo(root, growth))
+	}
+	if new(big.Int).Mul(root, root).Cmp(square) < 0 {
+		root.Add(root, big.NewInt(1)) // It is taken away, so that it is rounded up.
+	}
+	return r.within(start.Sub(start, root).Quo(start, growth.Neg(growth)))
+}
+
+// within is an offset of the ramp, or never when it lies past its end.
+func (r Ramp) within(at *big.Int) time.Duration {
+	if at.Cmp(number(r.Over)) >= 0 {
+		return never
+	}
+	return time.Duration(at.Int64())
+}
+
+// Count is how many slots are due before offset d. Due rounds down, so slot n is
+// due before d exactly when the integral at d is above n: the count is the integral
+// rounded up.
 func (r Ramp) Count(d time.Duration) int {
-	from, slope, over := r.shape()
-	if d <= 0 || over <= 0 {
+	if d <= 0 || r.none() {
 		return 0
 	}
-	at := min(d, r.Over).Seconds()
-	// The integral says how many there are but for rounding; Due says it exactly.
-	about := from*at + slope*at*at/2
-	if about > 1<<53 {
+	w := r.whole()
+	at := number(min(d, r.Over))
+	above := new(big.Int).Mul(w.over, w.from)
+	below := new(big.Int).Mul(w.over, w.unit)
+	above.Lsh(above, 1)
+	below.Lsh(below, 1)
+	growth := new(big.Int).Sub(w.to, w.from)
+	above.Add(above, growth.Mul(growth, at)).Mul(above, at)
+	count, rest := above.QuoRem(above, below, new(big.Int))
+	if rest.Sign() > 0 {
+		count.Add(count, big.NewInt(1))
+	}
+	if !count.IsInt64() {
 		return math.MaxInt
 	}
-	low := max(int(about)-2, 0)
-	return low + sort.Search(5, func(i int) bool { return r.Due(low+i) >= d })
+	return int(count.Int64())
 }
 
-// shape is the rate at the start, in slots per second, its growth per second and
-// the length in seconds.
-func (r Ramp) shape() (from, slope, over float64) {
-	from, over = r.From.perSecond(), r.Over.Seconds()
-	if over > 0 {
-		slope = (r.To.perSecond() - from) / over
-	}
-	return from, slope, over
-}
-
-// perSecond is the rate in slots per second.
-func (c Constant) perSecond() float64 {
-	if c.none() {
+// Mean is the integral of the rate up to offset d.
+func (r Ramp) Mean(d time.Duration) float64 {
+	if d <= 0 || r.none() {
 		return 0
 	}
-	return float64(c.Num) / c.Per.Seconds()
+	at, from, growth := float64(min(d, r.Over)), r.From.perNanosecond(), r.growth()
+	return at * (from + growth*at/2)
 }
+
+// Reach is where the integral of the rate comes to x. Written as a quotient the
+// solution loses no digits when the rate hardly changes.
+func (r Ramp) Reach(x float64) time.Duration {
+	if r.none() {
+		return never
+	}
+	from := r.From.perNanosecond()
+	speed := from + math.Sqrt(max(0, from*from+2*r.growth()*x))
+	if x <= 0 || speed == 0 { // At the start, or closer to it than can be told.
+		return 0
+	}
+	at := 2 * x / speed
+	if at >= float64(r.Over) {
+		return never
+	}
+	return time.Duration(at)
+}
+
+// growth is how much the rate changes per nanosecond, in slots per nanosecond.
+func (r Ramp) growth() float64 {
+	return (r.To.perNanosecond() - r.From.perNanosecond()) / float64(r.Over)
+}
+
+// none reports whether nothing is ever due.
+func (r Ramp) none() bool { return r.Over <= 0 || r.From.none() && r.To.none() }

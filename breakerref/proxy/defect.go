@@ -1,6 +1,9 @@
 package proxy
 
 import (
+	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/faultline-go/faultline/breakerref"
@@ -33,6 +36,62 @@ func Defects() []Defect {
 	}
 }
 
+// Describe says in a few words what a defect does.
+func (d Defect) Describe() string {
+	switch d {
+	case NoBreaker:
+		return "every call goes through, as where self-invocation bypasses the breaker"
+	case Leaks:
+		return fmt.Sprintf("every %dth call that is to be rejected goes through", leakEvery)
+	case PermitsAll:
+		return "half-open lets everybody through"
+	case NeverCloses:
+		return "half-open counts its probes as failed, whatever came of them"
+	case ClosesAtOnce:
+		return "it closes after the wait, without probes"
+	case FallbackAlways:
+		return "the fallback answers although the dependency did"
+	case Empty200:
+		return "the fallback's source fails too, and an empty list is served as a success"
+	case WindowNeverSlide:
+		return "a window of time forgets nothing"
+	case NoTimeout:
+		return "it waits for the dependency without end"
+	case SlowReject:
+		return fmt.Sprintf("what its breaker rejects is answered after %v", slowReject)
+	}
+	return "no defect"
+}
+
+// NeedsFallback reports whether a service without a fallback cannot have the defect.
+func (d Defect) NeedsFallback() bool { return d == FallbackAlways || d == Empty200 }
+
+// NeedsTimeWindow reports whether a window of calls cannot have the defect.
+func (d Defect) NeedsTimeWindow() bool { return d == WindowNeverSlide }
+
+// check refuses a defect that the service has no room for: a negative control that
+// is right would be believed to be wrong.
+func (d Defect) check(s Service) error {
+	switch {
+	case d != "" && !slices.Contains(Defects(), d):
+		return fmt.Errorf("the defect %q is not one of %s", d, words())
+	case d.NeedsFallback() && s.Fallback == nil:
+		return fmt.Errorf("the defect %s needs a fallback", d)
+	case d.NeedsTimeWindow() && s.Breaker.WindowType != breakerref.TimeBased:
+		return fmt.Errorf("the defect %s needs a window of time", d)
+	}
+	return nil
+}
+
+// words lists the defects for an error.
+func words() string {
+	all := make([]string, 0, len(Defects()))
+	for _, d := range Defects() {
+		all = append(all, string(d))
+	}
+	return strings.Join(all, ", ")
+}
+
 // leakEvery is how many refusals it takes for a leak.
 const leakEvery = 10
 
@@ -41,7 +100,7 @@ const slowReject = 300 * time.Millisecond
 
 // config is what a breaker with this defect is set to.
 func (d Defect) config(c breakerref.Config) breakerref.Config {
-	if d == WindowNeverSlide && c.WindowType == breakerref.TimeBased {
+	if d == WindowNeverSlide {
 		c.WindowType, c.Window = breakerref.CountBased, 100_000
 	}
 	return c

@@ -120,11 +120,31 @@ func (w *world) volley(t *testing.T, n, code int) int {
 	return int(w.dep.arrived.Load() - before)
 }
 
-func TestDefectsAreDeclared(t *testing.T) {
-	cfg := good()
-	cfg.Addr, cfg.Upstream, cfg.Defect = "127.0.0.1:0", "http://127.0.0.1:1", "leaky"
-	if _, err := proxy.Start(t.Context(), cfg); err == nil || !strings.Contains(err.Error(), `"leaky" is not one of no_breaker, leak,`) {
-		t.Errorf("%v", err)
+// TestDefectsAreRefused where they would not show: an experiment would take a right
+// service for a wrong one.
+func TestDefectsAreRefused(t *testing.T) {
+	for defect, want := range map[proxy.Defect]string{
+		"leaky":                `"leaky" is not one of no_breaker, leak,`,
+		proxy.FallbackAlways:   "fallback_always needs a fallback",
+		proxy.Empty200:         "empty_200 needs a fallback",
+		proxy.WindowNeverSlide: "window_never_slides needs a window of time",
+	} {
+		cfg := good()
+		cfg.Addr, cfg.Upstream, cfg.Defect, cfg.Fallback = "127.0.0.1:0", "http://127.0.0.1:1", defect, nil
+		if _, err := proxy.Start(t.Context(), cfg); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v", defect, err)
+		}
+	}
+}
+
+// TestDefectsAreExplained, each in words of its own.
+func TestDefectsAreExplained(t *testing.T) {
+	seen := map[string]proxy.Defect{proxy.Defect("").Describe(): ""}
+	for _, d := range proxy.Defects() {
+		if other, ok := seen[d.Describe()]; ok {
+			t.Errorf("%q is explained as %q is: %s", d, other, d.Describe())
+		}
+		seen[d.Describe()] = d
 	}
 }
 
@@ -142,6 +162,20 @@ func TestBulkhead(t *testing.T) {
 		}
 		if n := w.volley(t, 3, 200); n != 3 {
 			t.Errorf("afterwards %d of 3 calls arrived", n)
+		}
+	})
+}
+
+// TestARetryTriesTheBulkheadAgain, though not the breaker that refused.
+func TestARetryTriesTheBulkheadAgain(t *testing.T) {
+	cfg := good()
+	cfg.Bulkhead, cfg.Fallback, cfg.Retry, cfg.RetryWait = 5, nil, 2, 150*time.Millisecond
+	bubble(t, cfg, func(t *testing.T, w *world) {
+		if n := w.volley(t, 10, 200); n != 10 {
+			t.Errorf("%d of 10 calls arrived, want all, five of them at the second attempt", n)
+		}
+		if n := w.volley(t, 20, 200); n != 10 {
+			t.Errorf("%d of 20 calls arrived, want 10", n)
 		}
 	})
 }

@@ -38,18 +38,21 @@
 // # Retry
 //
 // Retries lie outside the breaker, which is Resilience4j's default order: each
-// attempt asks the breaker and is recorded. A refusal ends the retrying, as with a
-// retry that ignores CallNotPermittedException.
+// attempt asks the breaker and is recorded. A refusal of the breaker ends the
+// retrying, as with a retry that ignores CallNotPermittedException; one of the
+// bulkhead does not.
 //
 // # Bulkhead, workers, routes
 //
 // The bulkhead lies inside the breaker, as in Resilience4j's default order, and has no
 // queue. A call that it refuses is neither a success nor a failure, as in a service
-// that lists BulkheadFullException under ignoreExceptions; it is answered as one that
-// the breaker refused, with another reason. Workers bounds the requests of the whole
-// service, whatever their route: who finds none free waits. A route has a dependency
-// and a breaker of its own, or an answer that needs neither. A [Defect] makes the
-// service wrong in one way.
+// that lists BulkheadFullException under ignoreExceptions (the library's default counts
+// it as a failure, so that a crowd opens the breaker of a healthy dependency); it is
+// answered as one that the breaker refused, with another reason. Workers bounds the
+// requests of the whole service, whatever their route: who finds none free waits, from
+// when its body was read. A route has a dependency and a breaker of its own, or an
+// answer that needs neither. A [Defect] makes a service wrong in one way, and is
+// refused where it would not show.
 //
 // # Nothing is hidden
 //
@@ -59,6 +62,7 @@
 // sent chunked. There is no HTTP/2, no compression, no redirect, no cookie and no
 // proxy from the environment.
 //
-// GET /-/healthz (200 while the proxy runs) and GET /-/state (JSON) are answered
-// without asking the breaker or the dependency.
+// GET /-/healthz (200 while the proxy runs) and GET /-/state (JSON, of the breaker that
+// is asked where no route matches) are answered at once, with all workers busy too,
+// without asking a breaker or a dependency.
 package proxy

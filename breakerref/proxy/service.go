@@ -8,8 +8,6 @@ import (
 	"net"
 	"net/http"
 	"net/url"
-	"slices"
-	"strings"
 	"time"
 
 	"github.com/faultline-go/faultline/breakerref"
@@ -96,9 +94,7 @@ func (s Service) check() (*url.URL, error) {
 			problems = append(problems, fmt.Errorf("%s is negative", n.name))
 		}
 	}
-	if s.Defect != "" && !slices.Contains(Defects(), s.Defect) {
-		problems = append(problems, fmt.Errorf("the defect %q is not one of %s", s.Defect, words()))
-	}
+	problems = append(problems, s.Defect.check(s))
 	if s.Fallback != nil {
 		problems = append(problems, checkAnswer("the fallback", s.Fallback))
 	}
@@ -111,15 +107,6 @@ func checkAnswer(name string, a *Answer) error {
 		return fmt.Errorf("%s's status is %d, must be from 200 to 599", name, a.Status)
 	}
 	return nil
-}
-
-// words lists the defects for an error.
-func words() string {
-	all := make([]string, 0, len(Defects()))
-	for _, d := range Defects() {
-		all = append(all, string(d))
-	}
-	return strings.Join(all, ", ")
 }
 
 // newTransport returns the way to a dependency. Nothing of it outlives its

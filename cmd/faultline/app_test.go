@@ -174,6 +174,7 @@ func TestFirstSignalStopsAndJudges(t *testing.T) {
 	}{
 		{syscall.SIGINT, 130, "Ctrl-C"},
 		{syscall.SIGTERM, 143, "SIGTERM"},
+		{syscall.SIGHUP, 143, "SIGHUP"},
 	} {
 		f := newFake(nil)
 		f.carryOut = func(ctx context.Context, _ *experiments.Plan, _ run.Options) (*run.Result, error) {
@@ -192,12 +193,12 @@ func TestFirstSignalStopsAndJudges(t *testing.T) {
 		if s.Verdict != report.OutcomeInterrupted || s.ExitCode != tt.code || s.Calls != 30 || !strings.Contains(s.Reason, tt.name) {
 			t.Errorf("%v: verdicts.json says %+v", tt.signal, s)
 		}
-		for _, words := range []string{"INTERRUPTED\n  why         interrupted by " + tt.name + "\n  judged      what was recorded until then, up to phase healthy;"} {
+		for _, words := range []string{"INTERRUPTED\n  why         interrupted by " + tt.name, "\n  judged      what was recorded until then, up to phase healthy;"} {
 			if !strings.Contains(f.out.String(), words) || strings.Contains(f.out.String(), "NOT CARRIED OUT") {
 				t.Errorf("%v: %q is missing in:\n%s", tt.signal, words, f.out.String())
 			}
 		}
-		for _, words := range []string{"interrupted by " + tt.name + "; stopping the load", "testdata/good.yaml: not run"} {
+		for _, words := range []string{"interrupted by " + tt.name, "; stopping the load", "testdata/good.yaml: not run"} {
 			if !strings.Contains(f.err.String(), words) {
 				t.Errorf("%q is missing in:\n%s", words, f.err.String())
 			}
@@ -209,21 +210,53 @@ func TestFirstSignalStopsAndJudges(t *testing.T) {
 }
 
 func TestSecondSignalWaitsForNothing(t *testing.T) {
-	hang, finished := make(chan struct{}), make(chan struct{})
+	for _, third := range []bool{false, true} {
+		hang, finished := make(chan struct{}), make(chan struct{})
+		f := newFake(nil)
+		code := f.untilSignal(t.Context(), "once more", func(ctx context.Context) int {
+			defer close(finished)
+			f.signals <- syscall.SIGINT
+			<-ctx.Done()
+			select {
+			case <-hurry(ctx):
+				t.Error("hurried by the first signal")
+			default:
+			}
+			f.signals <- syscall.SIGTERM
+			<-hurry(ctx)
+			if third {
+				f.signals <- syscall.SIGTERM
+			}
+			<-hang // A disk that takes its time.
+			return 0
+		})
+		if code != 143 || !strings.Contains(f.err.String(), "stopping at once") || strings.Contains(f.err.String(), "without waiting") == third {
+			t.Errorf("a third signal: %v: exit code %d\n%s", third, code, f.err.String())
+		}
+		close(hang)
+		<-finished
+	}
+}
+
+// The second signal does not throw away what the first one has saved.
+func TestSecondSignalKeepsWhatThereIs(t *testing.T) {
 	f := newFake(nil)
-	code := f.untilSignal(t.Context(), "once more", func(ctx context.Context) int {
-		defer close(finished)
+	f.carryOut = func(ctx context.Context, _ *experiments.Plan, o run.Options) (*run.Result, error) {
 		f.signals <- syscall.SIGINT
 		<-ctx.Done()
-		f.signals <- syscall.SIGTERM
-		<-hang // A service that takes its time to end.
-		return 0
-	})
-	if code != 143 || !strings.Contains(f.err.String(), "stopped at once") {
+		f.signals <- syscall.SIGINT
+		<-o.Hurry // The service that did not end is killed.
+		r := recorded()
+		r.Interrupted = true
+		return r, nil
+	}
+	dir := filepath.Join(t.TempDir(), "out")
+	if code := f.main([]string{"run", "--out", dir, "testdata/good.yaml"}); code != 130 {
 		t.Errorf("exit code %d\n%s", code, f.err.String())
 	}
-	close(hang)
-	<-finished
+	if s := summary(t, dir); s.Verdict != report.OutcomeInterrupted || s.Calls != 30 {
+		t.Errorf("verdicts.json says %+v", s)
+	}
 }
 
 // A signal that comes when everything is over still ends what called faultline,

@@ -22,7 +22,7 @@ import (
 type outcome struct {
 	summary report.Summary
 	end     report.End
-	lost    bool // something of the run's folder could not be written
+	missing []string // files of the run's folder that could not be written
 }
 
 // carryOutJob carries out one experiment, judges it and leaves its folder.
@@ -39,7 +39,7 @@ func (a app) carryOutJob(ctx context.Context, f runFlags, j job) outcome {
 		Duration:   a.now().Sub(began),
 	}}
 	o.conclude(ctx, j.plan, res, err)
-	o.lost = !a.leave(f, j, o, res)
+	o.missing = a.leave(f, j, o, res)
 	return o
 }
 
@@ -59,9 +59,9 @@ func (a app) measure(ctx context.Context, f runFlags, j job) (*run.Result, error
 		_, err = w.Write(doc)
 		return err
 	}); err != nil {
-		return nil, fmt.Errorf("%w; make room, or choose another folder with --out", err)
+		return nil, err
 	}
-	opt := run.Options{Tool: toolVersion(), BaseDir: filepath.Dir(j.file)}
+	opt := run.Options{Tool: toolVersion(), BaseDir: filepath.Dir(j.file), Hurry: hurry(ctx)}
 	if j.plan.SUT.Launch != nil {
 		log, err := os.Create(filepath.Join(j.dir, "sut.log"))
 		if err != nil {
@@ -176,9 +176,9 @@ func blameless(checks []assert.Check) []assert.Check {
 	return out
 }
 
-// leave writes the run's folder. It tells of what could not be written and
-// reports whether all was. verdicts.json comes last: where it is, the rest is.
-func (a app) leave(f runFlags, j job, o outcome, res *run.Result) bool {
+// leave writes the run's folder. It tells of what could not be written and returns
+// the names of those files. verdicts.json comes last: where it is, the run is over.
+func (a app) leave(f runFlags, j job, o outcome, res *run.Result) (missing []string) {
 	type file struct {
 		name  string
 		write func(io.Writer) error
@@ -191,14 +191,13 @@ func (a app) leave(f runFlags, j job, o outcome, res *run.Result) bool {
 	if res != nil && res.Trace != nil {
 		files = append([]file{{"trace.jsonl", func(w io.Writer) error { return trace.Write(w, res.Trace) }}}, files...)
 	}
-	all := true
 	for _, file := range files {
 		if err := writeAtomic(filepath.Join(j.dir, file.name), file.write); err != nil {
 			a.say("faultline: %v", err)
-			all = false
+			missing = append(missing, file.name)
 		}
 	}
-	return all
+	return missing
 }
 
 // ciRun is the outcome as CI systems are told of it.
@@ -266,11 +265,15 @@ func (a app) print(f runFlags, s report.Summary, another bool) bool {
 // whereabouts says at the end of a report where the run's folder is, on standard
 // error: the last line of standard output is the verdict.
 func (a app) whereabouts(f runFlags, j job, o outcome) {
-	if f.format.word == formatJSON || f.quiet && o.summary.Verdict == report.OutcomePass {
+	if len(o.missing) == 0 && (f.format.word == formatJSON || f.quiet && o.summary.Verdict == report.OutcomePass) {
 		return
 	}
-	if o.lost {
-		a.say("what could be written of this run is in %s", j.dir)
+	if len(o.missing) > 0 {
+		consequence := ""
+		if code := exitCode([]outcome{o}); code != o.summary.ExitCode {
+			consequence = fmt.Sprintf("; the exit code is %d, since a run without them is no pass", code)
+		}
+		a.say("what could be written of this run is in %s; missing are %s%s", j.dir, strings.Join(o.missing, ", "), consequence)
 		return
 	}
 	a.say("everything of this run is in %s", j.dir)

@@ -17,7 +17,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	testscript.Main(m, map[string]func(){"faultline": main})
+	testscript.Main(m, map[string]func(){"faultline": main, "service": service})
 }
 
 // The scripts run the built program, because exit codes and signals are those of
@@ -78,8 +78,8 @@ func TestUsage(t *testing.T) {
 		{"nothing", nil, 2, "faultline run experiments/quickstart.yaml"},
 		{"help", []string{"--help"}, 0, "Available Commands:"},
 		{"help of a command", []string{"help", "run"}, 0, "faultline run FILE..."},
-		{"help of what is none", []string{"help", "runn"}, 2, `unknown command "runn"`},
-		{"unknown command", []string{"rnu", "x.yaml"}, 2, "Did you mean this?\n\trun"},
+		{"help of what is none", []string{"help", "runn"}, 2, `faultline has no command "runn"; did you mean faultline run?`},
+		{"unknown command", []string{"rnu", "x.yaml"}, 2, `faultline has no command "rnu"; did you mean faultline run?`},
 		{"unknown flag", []string{"run", "--sed", "3", "x.yaml"}, 2, "did you mean --seed?\nSee faultline run --help"},
 		{"unknown flag far from all", []string{"run", "--xyzzy"}, 2, "See faultline run --help"},
 		{"unknown letter", []string{"run", "-x"}, 2, "See faultline run --help"},
@@ -111,7 +111,7 @@ func TestUsage(t *testing.T) {
 		{"target with a bad share", []string{"target", "--failure-rate", "0.5"}, 2, "percent"},
 		{"target with a bad window", []string{"target", "--window", "1500ms"}, 2, "of whole seconds, as 10s"},
 		{"target with a bad status", []string{"target", "--fallback-status", "99", "--upstream", "http://127.0.0.1:1"}, 2, "from 200 to 599"},
-		{"all that is wrong at once", []string{"target", "--listen", ":1", "--upstream", "x", "--minimum-calls", "0"}, 2, "minimumNumberOfCalls is 0"},
+		{"all that is wrong at once", []string{"target", "--listen", ":1", "--upstream", "x", "--minimum-calls", "0"}, 2, "--minimum-calls 0: write a number from 1 to 2147483647"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			code, stdout, stderr := call(tt.args...)

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"time"
 )
 
@@ -100,20 +101,43 @@ func folderName(experiment string) string {
 func writeAtomic(path string, write func(io.Writer) error) (err error) {
 	f, err := tempFor(path)
 	if err != nil {
-		return fmt.Errorf("write %s: %w", path, err)
+		return unwritten(path, err)
 	}
 	defer func() {
 		if err != nil {
-			err = errors.Join(err, os.Remove(f.Name()))
+			_ = os.Remove(f.Name()) // The error that is returned is why.
 		}
 	}()
 	if err := fill(f, write); err != nil {
-		return fmt.Errorf("write %s: %w", path, err)
+		return unwritten(path, err)
 	}
 	if err := os.Rename(f.Name(), path); err != nil {
-		return fmt.Errorf("write %s: %w", path, err)
+		return unwritten(path, err)
 	}
 	return nil
+}
+
+// unwritten says why a file could not be written, without the name of the one that
+// would have become it, and what to do.
+func unwritten(path string, err error) error {
+	switch e, ok := errors.AsType[*fs.PathError](err); {
+	case ok:
+		err = e.Err
+	default:
+		if e, ok := errors.AsType[*os.LinkError](err); ok {
+			err = e.Err
+		}
+	}
+	advice := ""
+	switch {
+	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
+		advice = "; make room, or choose another folder with --out"
+	case errors.Is(err, syscall.EFBIG):
+		advice = "; raise the limit on the size of files (ulimit -f)"
+	case errors.Is(err, fs.ErrPermission):
+		advice = "; choose a folder that may be written with --out"
+	}
+	return fmt.Errorf("write %s: %w%s", path, err, advice)
 }
 
 // fill writes a file's content to the disk and closes it, whatever happens.

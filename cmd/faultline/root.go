@@ -7,16 +7,13 @@ import (
 	"io"
 	"math"
 	"os"
-	"os/signal"
 	"runtime/debug"
 	"slices"
 	"strconv"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 
 	"github.com/faultline-go/faultline/assert/report"
 	"github.com/faultline-go/faultline/experiments"
@@ -26,16 +23,14 @@ import (
 
 // Main carries out one command line and returns the exit code.
 func Main(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
+	defer survive()()
 	return app{
-		stdin:  stdin,
-		stdout: stdout,
-		stderr: stderr,
-		getenv: os.Getenv,
-		now:    time.Now,
-		notify: func(c chan<- os.Signal) func() {
-			signal.Notify(c, os.Interrupt, syscall.SIGTERM)
-			return func() { signal.Stop(c) }
-		},
+		stdin:    stdin,
+		stdout:   stdout,
+		stderr:   stderr,
+		getenv:   os.Getenv,
+		now:      time.Now,
+		notify:   notify,
 		carryOut: run.Run,
 	}.main(args)
 }
@@ -100,20 +95,12 @@ func (a app) main(args []string) (code int) {
 	case err == nil:
 		return report.ExitPass
 	case !errors.As(err, &e):
-		e = &exitError{report.ExitDefinition, helpful(err)}
+		e = &exitError{report.ExitDefinition, helpful(root, err)}
 	}
 	if e.err != nil {
 		a.say("faultline: %v", e.err)
 	}
 	return e.code
-}
-
-// helpful adds to cobra's own errors where to look.
-func helpful(err error) error {
-	if text := strings.TrimSpace(err.Error()); strings.HasPrefix(text, "unknown command") {
-		return fmt.Errorf("%s\nSee faultline --help", text)
-	}
-	return err
 }
 
 // internalError tells of a panic.
@@ -132,10 +119,13 @@ func (a app) root() *cobra.Command {
 traffic and it is the failing dependency. From what both sides saw it infers
 what the circuit breaker did, and judges it.`,
 		Example: `  faultline run experiments/quickstart.yaml
+  faultline inject --phase outage experiments/quickstart.yaml
   faultline target --upstream http://127.0.0.1:9901`,
 		Version:       toolVersion(),
 		SilenceErrors: true, // main prints them
 		SilenceUsage:  true,
+
+		DisableSuggestions: true, // helpful makes them
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			// Without a command nothing was proved, so this is not success: a
 			// script that lost its arguments must notice.
@@ -148,26 +138,26 @@ what the circuit breaker did, and judges it.`,
 	root.SetErr(a.stderr)
 	root.SetFlagErrorFunc(flagError)
 	root.SetHelpCommand(helpCommand())
-	root.AddCommand(a.runCommand(), a.targetCommand(), a.versionCommand())
+	root.AddCommand(a.runCommand(), a.schemaCommand(), a.injectCommand(), a.targetCommand(), a.versionCommand())
+	addCompletion(root)
 	return root
 }
 
-// flagError adds to a flag that was refused what to write instead.
-func flagError(cmd *cobra.Command, err error) error {
-	hint := ""
-	if unknown, ok := errors.AsType[*pflag.NotExistError](err); ok {
-		var known []string
-		cmd.Flags().VisitAll(func(f *pflag.Flag) { known = append(known, f.Name) })
-		if near := yamldoc.Nearest(unknown.GetSpecifiedName(), known); near != "" {
-			hint = "; did you mean --" + near + "?"
-		}
+// addCompletion adds cobra's completion command, with examples, and with an error
+// for a shell that it does not know.
+func addCompletion(root *cobra.Command) {
+	root.InitDefaultCompletionCmd()
+	cmd, _, err := root.Find([]string{"completion"})
+	if err != nil || cmd == root {
+		return // Cobra has none any more.
 	}
-	if invalid, ok := errors.AsType[*pflag.InvalidValueError](err); ok && invalid.GetFlag().Value.Type() == "int" {
-		// The words of strconv say nothing to who types a command.
-		err = fmt.Errorf("invalid argument %q for %q flag: write a whole number, as %s",
-			invalid.GetValue(), "--"+invalid.GetFlag().Name, invalid.GetFlag().DefValue)
+	cmd.Example = "  faultline completion bash"
+	cmd.RunE = func(*cobra.Command, []string) error {
+		return errors.New("completion needs a shell, as in: faultline completion bash")
 	}
-	return fmt.Errorf("%w%s\nSee %s --help", err, hint, cmd.CommandPath())
+	for _, shell := range cmd.Commands() {
+		shell.Example = "  faultline completion " + shell.Name()
+	}
 }
 
 // helpCommand is cobra's, but a topic that does not exist is an error.
@@ -224,7 +214,11 @@ func (c *choice) Type() string { return strings.Join(c.allowed, "|") }
 // Set implements pflag.Value.
 func (c *choice) Set(word string) error {
 	if !slices.Contains(c.allowed, word) {
-		return fmt.Errorf("allowed are %s", strings.Join(c.allowed, " and "))
+		near := ""
+		if meant := yamldoc.Nearest(word, c.allowed); meant != "" {
+			near = "; did you mean " + meant + "?"
+		}
+		return fmt.Errorf("allowed are %s%s", strings.Join(c.allowed, " and "), near)
 	}
 	c.word = word
 	return nil

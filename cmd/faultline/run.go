@@ -31,6 +31,7 @@ type runFlags struct {
 	junit        string
 	seed         seed
 	seedGiven    bool
+	sets         []string
 	format       choice
 	inconclusive choice
 	quiet        bool
@@ -56,11 +57,12 @@ error.
 
 Exit codes: 0 all passed, 1 an assertion failed, 2 bad usage or definition, 3
 could not tell, 4 aborted by a safety condition, 130 or 143 interrupted. Ctrl-C
-once stops the load, clears the faults and judges what there is; twice stops at
-once.`,
+once stops the load, clears the faults and judges what there is; twice kills a
+launched service that does not end.`,
 		Example: `  faultline run experiments/quickstart.yaml
   faultline run --out out/quickstart --junit junit.xml experiments/quickstart.yaml
-  faultline run --format json --quiet experiments/quickstart.yaml`,
+  faultline run --format json --quiet experiments/quickstart.yaml
+  faultline run --set phases.outage.duration=2s --set assert.trips.at_call=10 experiments/quickstart.yaml`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) == 0 {
 				return errors.New("run needs an experiment file, as in: faultline run experiments/quickstart.yaml")
@@ -75,6 +77,7 @@ once.`,
 	flags := cmd.Flags()
 	flags.StringVar(&f.out, "out", "", "folder `DIR` of the run, new or empty; with several files, each gets a folder in it (default: a new one under "+outRoot+")")
 	flags.Var(&f.seed, "seed", "seed `N` of everything random; wins over the one in the experiment")
+	flags.StringArrayVar(&f.sets, "set", nil, "change `PATH=VALUE` in every experiment before it is read, as breakers.payments.wait=2s; items of lists by name, id or index; may be given again")
 	flags.StringVar(&f.junit, "junit", "", "also write a JUnit XML `FILE` with all experiments")
 	flags.Var(&f.format, "format", "what goes to standard output; json is the content of verdicts.json")
 	flags.Var(&f.inconclusive, "inconclusive", "what an assertion that could not be decided counts as: exit code 3, or 0")
@@ -104,8 +107,11 @@ func (a app) load(f runFlags, files []string) ([]*experiments.Plan, error) {
 	plans := make([]*experiments.Plan, 0, len(files))
 	wrong := 0
 	for _, file := range files {
-		plan, err := loadFile(file)
+		plan, err := loadFile(file, f.sets)
 		if err != nil {
+			if len(files) > 1 {
+				err = inFile(file, err)
+			}
 			a.say("%v", err)
 			wrong++
 			continue
@@ -121,6 +127,20 @@ func (a app) load(f runFlags, files []string) ([]*experiments.Plan, error) {
 	return plans, nil
 }
 
+// inFile says in which of several files something that was set does not fit.
+func inFile(file string, err error) error {
+	problems, ok := errors.AsType[experiments.Problems](err)
+	if !ok {
+		return err
+	}
+	for i := range problems {
+		if problems[i].Line == 0 {
+			problems[i].File = file + ": " + problems[i].File
+		}
+	}
+	return problems
+}
+
 func countFiles(wrong, all int) string {
 	switch {
 	case all == 1:
@@ -131,21 +151,22 @@ func countFiles(wrong, all int) string {
 	return fmt.Sprintf("%d of %d experiments are not usable", wrong, all)
 }
 
-// loadFile reads one experiment. An error says in which file, and what to do.
-func loadFile(file string) (*experiments.Plan, error) {
+// loadFile reads one experiment, with what is set otherwise. An error says in which
+// file, and what to do.
+func loadFile(file string, sets []string) (*experiments.Plan, error) {
 	if info, err := os.Stat(file); err == nil && info.IsDir() {
 		return nil, fmt.Errorf("%s: is a folder; name the experiment files in it, such as %s", file, filepath.Join(file, "*.yaml"))
 	}
 	src, err := os.ReadFile(file)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return nil, fmt.Errorf("%s: no such file; check the name and the working directory", file)
+		return nil, fmt.Errorf("%s: no such file%s", file, nearFile(file))
 	case errors.Is(err, fs.ErrPermission):
 		return nil, fmt.Errorf("%s: may not be read; check its permissions", file)
 	case err != nil:
 		return nil, fmt.Errorf("read experiment: %w", err)
 	}
-	return experiments.LoadPlan(file, src, defaultSeed)
+	return experiments.LoadPlan(file, src, defaultSeed, sets...)
 }
 
 // job is one experiment that is ready to be carried out.
@@ -244,7 +265,7 @@ func exitCode(done []outcome) int {
 	var codes []int
 	for _, o := range done {
 		codes = append(codes, o.summary.ExitCode)
-		if o.lost {
+		if len(o.missing) > 0 {
 			// Who finds no verdict must not take it for a pass.
 			codes = append(codes, report.ExitInconclusive)
 		}

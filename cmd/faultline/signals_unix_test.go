@@ -21,6 +21,16 @@ import (
 // streams; the rest of it is read away.
 func started(t *testing.T, cmd *exec.Cmd, stream io.Reader, line string) []string {
 	t.Helper()
+	found := begins(t, cmd, stream, line)
+	if found == nil {
+		t.Fatalf("the program ended without saying %q", line)
+	}
+	return found
+}
+
+// begins is [started], but for a program that may end without saying the line: nil.
+func begins(t *testing.T, cmd *exec.Cmd, stream io.Reader, line string) []string {
+	t.Helper()
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -33,7 +43,6 @@ func started(t *testing.T, cmd *exec.Cmd, stream io.Reader, line string) []strin
 			return found
 		}
 	}
-	t.Fatalf("the program ended without saying %q", line)
 	return nil
 }
 

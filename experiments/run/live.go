@@ -81,7 +81,7 @@ func (l *live) ended(c trace.Call) {
 		if !slices.Contains(b.targets, c.Target) || !c.Answered() {
 			continue
 		}
-		if l.rec.Arrivals(b.injector, c.ID) > 0 {
+		if l.rec.Reached(b.injector, c) {
 			b.admit(c)
 			continue
 		}

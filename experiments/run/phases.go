@@ -7,7 +7,6 @@ import (
 	"slices"
 
 	"github.com/faultline-go/faultline/attack"
-	"github.com/faultline-go/faultline/attack/pace"
 	"github.com/faultline-go/faultline/experiments"
 	"github.com/faultline-go/faultline/target/match"
 	"github.com/faultline-go/faultline/target/trace"
@@ -58,7 +57,7 @@ func (r *runner) phase(ctx context.Context, i int, p experiments.Phase) error {
 	stats, err := r.attacker.Run(ctx, r.load(i, p))
 	to := r.now()
 	r.rec.Mark(trace.Mark{At: to, Kind: trace.MarkPhaseEnd, Subject: p.Name})
-	stats.Name, stats.From, stats.To, stats.Measure, stats.OpenLoop = p.Name, from, to, p.Measure, p.Calls == nil
+	stats.Name, stats.From, stats.To, stats.Measure, stats.OpenLoop = p.Name, from, to, p.Measure, p.Calls == nil && p.Clients == nil
 	r.rec.Phase(stats)
 	return err
 }
@@ -75,8 +74,12 @@ func (r *runner) load(i int, p experiments.Phase) attack.Phase {
 		}
 		return a
 	}
-	a.Schedule = pace.Constant{Num: p.Rate.Num, Per: p.Rate.Per}
-	a.Duration, a.MaxInFlight = p.Duration, r.plan.MaxInFlight
+	a.Duration = p.Duration
+	if c := p.Clients; c != nil {
+		a.Clients, a.ThinkMin, a.ThinkMax = c.N, c.ThinkMin, c.ThinkMax
+		return a
+	}
+	a.Schedule, a.MaxInFlight = p.Schedule(r.plan.Seed), r.plan.MaxInFlight
 	return a
 }
 

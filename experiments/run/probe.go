@@ -3,7 +3,11 @@ package run
 import (
 	"context"
 	"fmt"
+	"maps"
+	"net/http"
 	"slices"
+	"strings"
+	"sync"
 
 	"github.com/faultline-go/faultline/experiments"
 	"github.com/faultline-go/faultline/target/match"
@@ -13,47 +17,98 @@ import (
 // probeTries is how many calls a target gets to reach its dependencies.
 const probeTries = 3
 
-// probe sends a call or a few to every target that has a dependency and looks
-// at what reaches it: whether anything does, and what it can be recognised by.
+// probe sends a call or a few to every target that has a dependency, at every
+// replica, and looks at what reaches it: whether anything does, and what it can be
+// recognised by.
 func (r *runner) probe(ctx context.Context) error {
-	seq := uint64(0)
-	rungs := map[string]bool{}
 	r.rec.SingleFlight(true) // Probes are made one at a time.
+	look := &look{used: map[string]bool{}, seen: map[string]string{}}
+	for i, in := range r.injectors {
+		in.Watch(look.at(r.plan.Injectors[i].Name))
+		defer in.Watch(nil)
+	}
+	next := uint64(0)
+	replicas := uint64(max(len(r.replicas), 1))
 	for _, t := range r.plan.Targets {
 		if len(t.DependsOn) == 0 {
 			continue
 		}
-		var last trace.Call
-		reached := false
-		for try := 0; try < probeTries && !reached; try++ {
-			call, err := r.attacker.Once(ctx, 0, seq, t)
-			if err != nil {
-				return fmt.Errorf("probe target %s: %w", t.Name, err)
+		for k := range replicas {
+			if err := r.probeOne(ctx, t, look, next+k, replicas); err != nil {
+				return err
 			}
-			seq++
-			last, reached = call, r.sawAll(call, t, rungs)
+			next += probeTries * replicas
+		}
+	}
+	return r.choose(look)
+}
+
+// probeOne sends calls with the numbers from seq in this step to one target, at the
+// one replica that they belong to, until its dependencies are reached.
+func (r *runner) probeOne(ctx context.Context, t match.Target, look *look, seq, step uint64) error {
+	var last trace.Call
+	for range probeTries {
+		call, err := r.attacker.Once(ctx, 0, seq, t)
+		if err != nil {
+			return fmt.Errorf("probe target %s: %w", t.Name, err)
 		}
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		if !reached {
-			return r.unreached(t, last)
+		if r.sawAll(call, t, look) {
+			return nil
 		}
+		seq += step
+		last = call
 	}
-	return r.choose(rungs)
+	return r.unreached(t, last)
 }
 
-// sawAll reports whether every dependency of a target got an attempt during a
-// call, and notes how those attempts were recognised.
-func (r *runner) sawAll(c trace.Call, t match.Target, rungs map[string]bool) bool {
+// look is what probes show of the requests that reach dependencies.
+type look struct {
+	used map[string]bool // what they were recognised by
+	mu   sync.Mutex
+	seen map[string]string // the last one at each injector, in words
+}
+
+// at returns what an injector tells of its requests.
+func (l *look) at(injector string) func(*http.Request) {
+	return func(q *http.Request) {
+		// Names only: values may be secrets.
+		words := fmt.Sprintf("%s %s with the headers %s", q.Method, q.URL.Path, strings.Join(slices.Sorted(maps.Keys(q.Header)), ", "))
+		if q.ContentLength != 0 {
+			words += " and a body"
+		}
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		l.seen[injector] = words
+	}
+}
+
+// words says what reached the dependencies.
+func (l *look) words() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	var parts []string
+	for _, injector := range slices.Sorted(maps.Keys(l.seen)) {
+		parts = append(parts, l.seen[injector]+" at "+injector)
+	}
+	return strings.Join(parts, "; ")
+}
+
+// sawAll reports whether every dependency of a target got a request during a call,
+// and notes how those requests were recognised.
+func (r *runner) sawAll(c trace.Call, t match.Target, look *look) bool {
 	seen := map[string]bool{}
 	for _, a := range r.rec.Snapshot(trace.Header{}).Attempts {
-		if a.Arr < c.Send || a.Arr > c.End {
-			continue
-		}
-		seen[a.Injector] = true
-		if a.ID == c.ID {
-			rungs[a.By] = true
+		switch {
+		case a.Arr < c.Send || a.Arr > c.End || a.Unread():
+		case a.ID == c.ID:
+			seen[a.Injector] = true
+			look.used[a.By] = true
+		case a.ID == "": // It was recorded when the call had ended.
+			seen[a.Injector] = true
+			look.used[trace.BySingleFlight] = true
 		}
 	}
 	for _, in := range t.DependsOn {
@@ -72,7 +127,7 @@ func (r *runner) unreached(t match.Target, c trace.Call) error {
 	}
 	if c.Err == trace.ErrRefused {
 		return &PreconditionError{
-			What:   "nothing listens at " + r.baseURL + ": the calls were refused",
+			What:   "nothing listens at " + r.addressOf(c.Instance) + ": the calls were refused",
 			Remedy: "start the system under test first, let faultline launch it (sut.launch), or correct sut.base_url",
 		}
 	}
@@ -82,51 +137,101 @@ func (r *runner) unreached(t match.Target, c trace.Call) error {
 			where = append(where, in.Name+" at "+r.injectors[i].URL())
 		}
 	}
+	for _, a := range slices.Backward(r.rec.Snapshot(trace.Header{}).Attempts) {
+		if a.Unread() && t.Depends(a.Injector) {
+			return &PreconditionError{
+				What:   fmt.Sprintf("target %s (%s %s) was called, and what reached its dependency %s was %s", t.Name, t.Method, t.Path, a.Injector, a.Detail),
+				Remedy: "have the SUT call the dependency by plain HTTP/1.1, at http:// and the injector's address",
+			}
+		}
+	}
 	return &PreconditionError{
-		What: fmt.Sprintf("target %s (%s %s) was called %d times and never reached its dependency %v; last answer: %s",
-			t.Name, t.Method, t.Path, probeTries, where, got),
+		What: fmt.Sprintf("target %s (%s %s) was called %d times%s and never reached its dependency %v; last answer: %s",
+			t.Name, t.Method, t.Path, probeTries, atReplica(c.Instance, r.replicas), where, got),
 		Remedy: "point the SUT's dependency at the injector's address (sut.launch.env with {{injectors." + t.DependsOn[0] + ".url}}), " +
 			"or correct depends_on, and send a request that no cache answers",
 	}
 }
 
-// choose takes the first rung of the plan's order by which every probe was
-// recognised.
-func (r *runner) choose(rungs map[string]bool) error {
-	if len(rungs) == 0 {
-		return nil // No target has a dependency: there is nothing to join.
+// atReplica names the replica that a call went to.
+func atReplica(name string, replicas []experiments.Replica) string {
+	if len(replicas) == 0 {
+		return ""
 	}
-	for _, by := range r.plan.Correlate.Order {
-		if !rungs[by] || by != trace.BySingleFlight && rungs[trace.BySingleFlight] {
-			continue
-		}
-		if by == trace.BySingleFlight {
-			if err := r.singleFlight(); err != nil {
-				return err
-			}
-		}
-		r.rec.SingleFlight(by == trace.BySingleFlight)
-		r.rung = by
-		r.rec.Mark(trace.Mark{At: r.now(), Kind: trace.MarkRung, Text: by})
-		r.note("attempts are joined with calls by " + by)
-		return nil
-	}
-	return &PreconditionError{
-		What:   fmt.Sprintf("what reaches the dependency carries none of %v", r.plan.Correlate.Order),
-		Remedy: "let the SUT pass traceparent or x-request-id on, or name the header that it does pass on in correlate.order",
-	}
+	return " at replica " + name
 }
 
-// singleFlight refuses joining by containment where more than one call is in
-// flight.
-func (r *runner) singleFlight() error {
-	i := slices.IndexFunc(r.plan.Phases, func(p experiments.Phase) bool { return p.Calls == nil || p.Calls.Concurrency != 1 })
-	if i >= 0 {
-		return &PreconditionError{
-			What: fmt.Sprintf("the SUT passes no known header on, and phase %s has more than one call in flight, so attempts cannot be joined with calls",
-				r.plan.Phases[i].Name),
-			Remedy: "let the SUT pass traceparent or x-request-id on, or use load: {calls: ..., concurrency: 1} in every phase",
+// choose takes the first rung of the plan's order by which every probe was
+// recognised: the weakest of the carriers that were needed, or, where no carrier
+// told, a rung that does without.
+func (r *runner) choose(look *look) error {
+	if len(look.used) == 0 {
+		return nil // No target has a dependency: there is nothing to join.
+	}
+	if !look.used[trace.BySingleFlight] {
+		for _, by := range slices.Backward(r.plan.Correlate.Order) {
+			if look.used[by] {
+				r.take(by, "attempts are joined with calls by "+by)
+				return nil
+			}
 		}
 	}
-	return nil
+	crowded := r.crowded()
+	for _, by := range r.plan.Correlate.Order {
+		switch {
+		case by == trace.BySingleFlight && crowded == "":
+			r.take(by, "attempts are joined with calls by single_flight: each belongs to the one call that is in flight when it arrives")
+			return nil
+		case by == rungAggregate:
+			r.take(by, aggregateNote)
+			return nil
+		}
+	}
+	return r.unjoinable(look, crowded)
+}
+
+// rungAggregate is the rung on which attempts are counted and joined with no call.
+const rungAggregate = "aggregate"
+
+// aggregateNote says what that rung disables; assert says the same of each rule.
+const aggregateNote = "attempts are joined with calls by aggregate counts alone: breaker.half_open_probes, breaker.reopens_on_failed_probe, " +
+	"breaker.leak with a max above 0, breaker.opens with at_call or within_calls, breaker.closes with after_successes " +
+	"and fallback.share of short or failed calls cannot be judged"
+
+// take chooses a rung and says so.
+func (r *runner) take(by, note string) {
+	r.rec.SingleFlight(by == trace.BySingleFlight)
+	r.rung = by
+	r.rec.Mark(trace.Mark{At: r.now(), Kind: trace.MarkRung, Text: by})
+	r.note(note)
+}
+
+// crowded names a phase in which more than one call may be in flight, so that an
+// attempt cannot be joined by containment.
+func (r *runner) crowded() string {
+	i := slices.IndexFunc(r.plan.Phases, func(p experiments.Phase) bool { return p.Calls == nil || p.Calls.Concurrency != 1 })
+	if i < 0 {
+		return ""
+	}
+	return r.plan.Phases[i].Name
+}
+
+// unjoinable explains that no rung of the order works.
+func (r *runner) unjoinable(look *look, crowded string) error {
+	order := r.plan.Correlate.Order
+	what := fmt.Sprintf("what reaches the dependency carries none of %v; it was %s", order, look.words())
+	ways := []string{
+		"let the SUT pass traceparent or x-request-id on",
+		"name a header that it does pass on in correlate.order (header:NAME)",
+		"put {{.ID}} into what it passes on of a target's path, query or body and add template to the order",
+	}
+	switch {
+	case !slices.Contains(order, trace.BySingleFlight):
+		ways = append(ways, "add single_flight, with load: {calls: ..., concurrency: 1} in every phase")
+	case crowded != "":
+		what += fmt.Sprintf("; and phase %s has more than one call in flight, so single_flight cannot join attempts with calls", crowded)
+		ways = append(ways, "use load: {calls: ..., concurrency: 1} in every phase")
+	}
+	ways = append(ways, "add aggregate, by which counts alone are judged")
+	return &PreconditionError{What: what, Remedy: strings.Join(ways, "; or ")}
 }

@@ -6,9 +6,15 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
 
 	"github.com/faultline-go/faultline/assert"
+	"github.com/faultline-go/faultline/breakerref/proxy"
+	"github.com/faultline-go/faultline/experiments"
 	"github.com/faultline-go/faultline/experiments/run"
+	"github.com/faultline-go/faultline/target/trace"
 )
 
 // referenceExperiment is the one of the Spring service, with the reference
@@ -154,4 +160,119 @@ func TestADependencyThatIsNeverCalled(t *testing.T) {
 			t.Errorf("%q does not say %q", pre.Error(), want)
 		}
 	}
+}
+
+// TestTheFormatKnowsTheDefects holds the words of sut.reference.defect against those
+// of the reference service.
+func TestTheFormatKnowsTheDefects(t *testing.T) {
+	var words []string
+	for _, d := range proxy.Defects() {
+		words = append(words, string(d))
+	}
+	if diff := cmp.Diff(words, experiments.Defects()); diff != "" {
+		t.Errorf("defects (-service +format):\n%s", diff)
+	}
+}
+
+// wiringExperiment has a service with everything that a reference service can be
+// told beside its breaker. Each key leaves a mark that only it can leave.
+const wiringExperiment = `
+apiVersion: faultline/v1
+kind: Experiment
+metadata: { name: wiring }
+sut:
+  reference:
+    injector: main
+    breaker: { window: 100, minimum_calls: 100, wait: 1m, permitted_calls: 3 }
+    PART
+injectors:
+  main: { stub: { status: 200, body: main, latency: 50ms } }
+  other: { stub: { status: 200, body: other, latency: 50ms } }
+load:
+  timeout: 5s
+  targets:
+    - { name: it, path: PATH, depends_on: [DEPENDS] }
+    - { name: rest, path: /rest, depends_on: [main] }
+  classify: { primary: { status: 200 } }
+correlate: { order: [traceparent] }
+breakers:
+  main: { injector: main, target: rest, window: 100, minimum_calls: 100, wait: 1m, permitted_calls: 3 }
+phases:
+  - { name: calls, targets: [it], load: { calls: 24, concurrency: 12 }FAULTS }
+assert:
+  - { id: seen, primary.share: { min: 0% }, phase: calls }
+`
+
+// TestReferenceServiceIsBuiltAsWritten sees to it that no key of sut.reference is
+// read and forgotten.
+func TestReferenceServiceIsBuiltAsWritten(t *testing.T) {
+	const routes = "routes: [ { path: /pay*, injector: other, timeout: 1s }, { path: /browse, respond: { status: 200, body: products } } ]"
+	const failing = ", faults: [ { injector: main, respond: { status: 503 }, latency: { fixed: 50ms } } ]"
+	for name, c := range map[string]struct {
+		part, path, faults string
+		want               seenOfCalls
+	}{
+		"nothing":  {"", "/first", "", seenOfCalls{Main: 24, AtOnce: 12, Good: 24}},
+		"pool":     {"pool: 2", "/first", "", seenOfCalls{Main: 24, AtOnce: 2, Good: 24}},
+		"bulkhead": {"bulkhead: 3", "/first", "", seenOfCalls{Main: 3, AtOnce: 3, Good: 3}},
+		"workers":  {"workers: 4", "/first", "", seenOfCalls{Main: 24, AtOnce: 4, Good: 24}},
+		"retry":    {"retry: { attempts: 3 }", "/first", failing, seenOfCalls{Main: 72, AtOnce: 12}},
+		"retry wait": {"retry: { attempts: 2, wait: 2s }", "/first", failing,
+			seenOfCalls{Main: 48, AtOnce: 12, Slow: 24}},
+		"defect": {"fallback: { status: 200, body: '' }\n    defect: no_timeout\n    timeout: 10ms", "/first", "",
+			seenOfCalls{Main: 24, AtOnce: 12, Good: 24}},
+		"another dependency": {"bulkhead: 1\n    timeout: 10ms\n    " + routes, "/pay/1", "", seenOfCalls{Other: 24, AtOnce: 12, Good: 24}},
+		"no dependency":      {routes, "/browse", "", seenOfCalls{Good: 24}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			depends := map[string]string{"/first": "main", "/pay/1": "other"}[c.path]
+			src := strings.NewReplacer("PART", c.part, "PATH", c.path, "DEPENDS", depends, "FAULTS", c.faults).Replace(wiringExperiment)
+			out := inBubble(t, src, nil)
+			if out.err != nil || out.trace == nil {
+				t.Fatal(out.err)
+			}
+			if diff := cmp.Diff(c.want, seen(out.trace)); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// seenOfCalls is what both sides saw of the calls of the phase.
+type seenOfCalls struct {
+	Main, Other int // attempts at each dependency
+	AtOnce      int // most attempts under way at one of them
+	Good, Slow  int // calls: answered as they should, or in more than a second
+}
+
+func seen(t *trace.Trace) (s seenOfCalls) {
+	for _, a := range t.Attempts {
+		if a.Phase != "calls" {
+			continue
+		}
+		if a.Injector == "main" {
+			s.Main++
+		} else {
+			s.Other++
+		}
+		under := 0
+		for _, b := range t.Attempts {
+			if b.Phase == "calls" && b.Arr <= a.Arr && b.Dep > a.Arr {
+				under++
+			}
+		}
+		s.AtOnce = max(s.AtOnce, under)
+	}
+	for _, c := range t.Calls {
+		if c.Phase != "calls" {
+			continue
+		}
+		if c.Class == "primary" {
+			s.Good++
+		}
+		if c.End-c.Send > time.Second {
+			s.Slow++
+		}
+	}
+	return s
 }

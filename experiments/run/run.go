@@ -2,9 +2,11 @@ package run
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
 	"net"
 	"os"
+	"sync"
 	"time"
 
 	"github.com/faultline-go/faultline/experiments"
@@ -18,6 +20,9 @@ type Options struct {
 	BaseDir  string         // what a relative launch directory is relative to
 	Logger   *slog.Logger   // nil: silent
 	Progress func(Progress) // told once a second and at every phase's start; nil: nobody
+	// Hurry, when closed, ends the patience with a launched SUT that was told to
+	// stop: it is killed. nil: nobody hurries.
+	Hurry <-chan struct{}
 	// Listen and Dial replace the operating system's network, for an
 	// in-process run in virtual time.
 	Listen func(network, addr string) (net.Listener, error)
@@ -64,18 +69,63 @@ func (e *PreconditionError) Error() string {
 }
 
 // Run carries out plan. It returns a *PreconditionError when the SUT never got
-// ready, died, or does not call the dependency; a partial Result comes with it
-// when something was recorded. Everything that was started is stopped before it
-// returns.
+// ready, died, or does not call the dependency, and when an upstream behind an
+// injector could not be reached; a partial Result comes with it when something was
+// recorded. Everything that was started is stopped before it returns. A context that
+// ends when the plan has been carried out makes the run no interrupted one; it ends
+// the patience with the SUT.
 func Run(ctx context.Context, plan *experiments.Plan, opt Options) (*Result, error) {
 	r := newRunner(plan, opt)
 	err := r.carryOut(ctx)
-	if stopErr := r.stop(context.WithoutCancel(ctx)); err == nil {
+	interrupted := ctx.Err() != nil
+	if err == nil && !interrupted {
+		err = r.deadUnseen(ctx)
+	}
+	if stopErr := r.end(ctx); err == nil {
 		err = stopErr
 	}
-	res := &Result{Trace: r.rec.Snapshot(r.header()), Rung: r.rung, Interrupted: ctx.Err() != nil}
-	if res.Interrupted {
-		return res, nil
+	res := &Result{Trace: r.rec.Snapshot(r.header()), Rung: r.rung, Interrupted: interrupted}
+	switch {
+	case interrupted:
+		err = nil // It follows from the interruption.
+	case err == nil:
+		err = r.upstreamFailed(res.Trace)
 	}
 	return res, err
+}
+
+// slowStop is how long a SUT may take to stop before a person is told why nothing
+// happens.
+const slowStop = 500 * time.Millisecond
+
+// end stops everything. The patience with a launched SUT ends when Hurry is closed,
+// or when ctx ends meanwhile; one that takes its time is told of.
+func (r *runner) end(ctx context.Context) error {
+	patient, kill := context.WithCancel(context.WithoutCancel(ctx))
+	defer kill()
+	if ctx.Err() == nil {
+		defer context.AfterFunc(ctx, kill)()
+	}
+	stopped := make(chan struct{})
+	var watching sync.WaitGroup
+	defer watching.Wait()
+	defer close(stopped)
+	watching.Go(func() {
+		slow := time.NewTimer(slowStop)
+		defer slow.Stop()
+		for {
+			select {
+			case <-stopped:
+				return
+			case <-r.opt.Hurry:
+				kill()
+				return
+			case <-slow.C:
+				if r.process != nil {
+					r.note(fmt.Sprintf("waiting for the service to stop, up to %s; Ctrl-C to kill it", r.plan.SUT.Launch.Stop))
+				}
+			}
+		}
+	})
+	return r.stop(patient)
 }

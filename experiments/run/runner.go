@@ -37,6 +37,7 @@ type runner struct {
 	process   *target.Process
 	attacker  *attack.Attacker
 	baseURL   string
+	replicas  []experiments.Replica // in place of baseURL
 	watchers  []func()
 }
 
@@ -145,7 +146,7 @@ func (r *runner) startInjectors(ctx context.Context) error {
 // startSUT starts or finds the system under test and waits until it is ready.
 func (r *runner) startSUT(ctx context.Context) error {
 	sut := r.plan.SUT
-	r.baseURL = sut.BaseURL
+	r.baseURL, r.replicas = sut.BaseURL, sut.Replicas
 	switch {
 	case sut.Reference != nil:
 		return r.startReference(ctx, *sut.Reference)
@@ -157,13 +158,27 @@ func (r *runner) startSUT(ctx context.Context) error {
 	if sut.Ready == nil {
 		return nil
 	}
-	r.note("waiting for " + r.baseURL + sut.Ready.Get)
+	if len(r.replicas) == 0 {
+		return r.waitReady(ctx, r.baseURL)
+	}
+	for _, one := range r.replicas {
+		if err := r.waitReady(ctx, one.BaseURL); err != nil {
+			return err // It names the address.
+		}
+	}
+	return nil
+}
+
+// waitReady waits until the SUT at an address is ready.
+func (r *runner) waitReady(ctx context.Context, baseURL string) error {
+	ready := r.plan.SUT.Ready
+	r.note("waiting for " + baseURL + ready.Get)
 	var exited <-chan struct{}
 	if r.process != nil {
 		exited = r.process.Exited()
 	}
 	client := &http.Client{Transport: &http.Transport{DialContext: r.opt.Dial, DisableKeepAlives: true}}
-	err := target.WaitReady(ctx, client, r.baseURL+sut.Ready.Get, sut.Ready.Expect, sut.Ready.Timeout, exited)
+	err := target.WaitReady(ctx, client, baseURL+ready.Get, ready.Expect, ready.Timeout, exited)
 	if err != nil {
 		if r.process != nil && r.process.Err() != nil {
 			err = errors.Join(err, r.process.Err())
@@ -174,22 +189,14 @@ func (r *runner) startSUT(ctx context.Context) error {
 	return nil
 }
 
-// startReference runs faultline's own service in this process.
-func (r *runner) startReference(ctx context.Context, ref experiments.Reference) error {
-	cfg := proxy.Config{
-		Addr: "127.0.0.1:0", Listen: r.opt.Listen, Dial: r.opt.Dial, Upstream: r.live.injectors[ref.Injector].URL(),
-		Breaker: ref.Breaker, Failure: ref.Failure, Timeout: ref.Timeout, Logger: r.log,
+// addressOf is where calls to an instance are sent.
+func (r *runner) addressOf(instance string) string {
+	for _, one := range r.replicas {
+		if one.Name == instance {
+			return one.BaseURL
+		}
 	}
-	if f := ref.Fallback; f != nil {
-		cfg.Fallback = &proxy.Answer{Status: f.Status, Headers: f.Headers, Body: f.Body}
-	}
-	p, err := proxy.Start(ctx, cfg)
-	if err != nil {
-		return &PreconditionError{What: "reference service: " + err.Error()}
-	}
-	r.proxy, r.baseURL = p, p.URL()
-	r.rec.Mark(trace.Mark{At: r.now(), Kind: trace.MarkLaunch, Text: "reference service in this process"})
-	return nil
+	return r.baseURL
 }
 
 // launch starts the SUT's command with the addresses of the injectors filled in.
@@ -249,8 +256,12 @@ func (r *runner) dir(d string) string {
 
 // startAttacker prepares the load.
 func (r *runner) startAttacker() error {
+	var replicas []attack.Replica
+	for _, one := range r.replicas {
+		replicas = append(replicas, attack.Replica{Name: one.Name, BaseURL: one.BaseURL})
+	}
 	a, err := attack.New(attack.Config{
-		BaseURL: r.baseURL, Recorder: r.rec, Correlator: r.corr, Classes: r.plan.Classes,
+		BaseURL: r.baseURL, Replicas: replicas, Recorder: r.rec, Correlator: r.corr, Classes: r.plan.Classes,
 		Timeout: r.plan.Timeout, InstanceHeader: r.plan.SUT.InstanceHeader, Dial: r.opt.Dial,
 	})
 	if err != nil {

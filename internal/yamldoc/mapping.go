@@ -15,10 +15,11 @@ type Map struct {
 	names []string // in the order of the file
 	keys  map[string]*yaml.Node
 	vals  map[string]*yaml.Node
-	asked []string         // known keys
-	hints []string         // those of them that may be suggested for an unknown one
-	lacks map[string][]int // by key, problems that follow from its absence
-	wrong int              // one above the problem that this is no mapping; 0: it is one, or absent
+	asked []string          // known keys
+	hints []string          // those of them that may be suggested for an unknown one
+	lacks map[string][]int  // by key, problems that follow from its absence
+	named map[string]string // schematic forms of keys with a user's name in them
+	wrong int               // one above the problem that this is no mapping; 0: it is one, or absent
 }
 
 // Entry is a key with its value, of a mapping whose keys are the user's.
@@ -64,7 +65,7 @@ func (m *Map) put(key, val *yaml.Node) {
 	case key.Tag == "!!merge":
 		at.Problemf("merge keys (<<) are not part of YAML 1.2; write the keys out, or give the whole value as an alias")
 	case twice:
-		at.Problemf("key %q is given twice, first in line %d", key.Value, first.Line)
+		at.Problemf("key %q is given twice, first in %s", key.Value, m.doc.place(Pos{first.Line, first.Column}))
 	default:
 		m.names = append(m.names, key.Value)
 		m.keys[key.Value], m.vals[key.Value] = key, val
@@ -78,13 +79,30 @@ func (m *Map) Has(key string) bool { return m.vals[key] != nil }
 func (m *Map) Get(key string) Value {
 	m.ask(key)
 	m.hints = append(m.hints, key)
-	return m.value(key, key)
+	return m.value(key, m.schematic(key))
+}
+
+// Named says that names which the user chose are part of a key, so that the paths of
+// [Doc.Keys] have another one in its place, such as *.share for primary.share.
+func (m *Map) Named(key, schema string) {
+	if m.named == nil {
+		m.named = map[string]string{}
+	}
+	m.named[key] = schema
+}
+
+// schematic is a key as it stands in the paths of Doc.Keys.
+func (m *Map) schematic(key string) string {
+	if schema, ok := m.named[key]; ok {
+		return schema
+	}
+	return key
 }
 
 // ask makes a key known.
 func (m *Map) ask(key string) {
 	m.asked = append(m.asked, key)
-	path := join(m.schema, key)
+	path := join(m.schema, m.schematic(key))
 	k := m.doc.keys[path]
 	k.Path = path
 	if n := m.keys[key]; n != nil && !slices.Contains(k.At, Pos{n.Line, n.Column}) {
@@ -127,7 +145,7 @@ func (m *Map) Choice(keys ...string) string {
 // Key returns a value that stands at a key of the mapping, for problems with the
 // key itself.
 func (m *Map) Key(key string) Value {
-	v := m.value(key, key)
+	v := m.value(key, m.schematic(key))
 	if n := m.keys[key]; n != nil {
 		v.at = Pos{n.Line, n.Column}
 	}
@@ -199,11 +217,15 @@ func (m *Map) Misspelt(key string) bool {
 }
 
 // Entries returns what is in a mapping whose keys are names that the user chose,
-// in the order of the file.
+// in the order of the file. A path of [Doc.Set] leads to names that are there.
 func (m *Map) Entries() []Entry {
-	entries := make([]Entry, len(m.names))
+	var entries []Entry
 	for i, name := range m.names {
-		entries[i] = Entry{Name: name, Key: m.Key(name), Value: m.value(name, "*")}
+		if m.doc.onWay[m.keys[name]] {
+			m.Key(name).Problemf("is not there%s", Hint(name, m.names[:i]))
+			continue
+		}
+		entries = append(entries, Entry{Name: name, Key: m.Key(name), Value: m.value(name, "*")})
 	}
 	return entries
 }

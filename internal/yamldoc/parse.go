@@ -6,6 +6,7 @@ import (
 	"io"
 	"slices"
 	"sort"
+	"strconv"
 	"strings"
 
 	"gopkg.in/yaml.v3"
@@ -24,6 +25,8 @@ type Doc struct {
 	root     *yaml.Node // nil: there is nothing to read
 	problems Problems   // one that was taken back has no message
 	keys     map[string]Key
+	sets     []string            // see Set; what the n-th one put stands at line -n
+	onWay    map[*yaml.Node]bool // keys that Set made to have something below them
 }
 
 // Key is a key that a reader asked for. Path is schematic: phases[].faults[].hold
@@ -40,7 +43,7 @@ type Pos struct{ Line, Col int }
 // and the root is then absent if it could not be made out. The file's name is for
 // messages.
 func Parse(file string, src []byte) *Doc {
-	d := &Doc{file: file, keys: map[string]Key{}}
+	d := &Doc{file: file, keys: map[string]Key{}, onWay: map[*yaml.Node]bool{}}
 	dec := yaml.NewDecoder(bytes.NewReader(src))
 	var first, second yaml.Node
 	err := dec.Decode(&first)
@@ -92,8 +95,20 @@ func (d *Doc) Noted() int { return len(d.problems) }
 
 // add notes a problem and returns its index.
 func (d *Doc) add(at Pos, path, message string) int {
-	d.problems = append(d.problems, Problem{File: d.file, Line: at.Line, Col: at.Col, Path: path, Message: message})
+	p := Problem{File: d.file, Line: at.Line, Col: at.Col, Path: path, Message: message}
+	if at.Line < 0 {
+		p.File, p.Line, p.Col = d.place(at), 0, 0
+	}
+	d.problems = append(d.problems, p)
 	return len(d.problems) - 1
+}
+
+// place says where in the file, or by which assignment, something was said.
+func (d *Doc) place(at Pos) string {
+	if at.Line < 0 {
+		return "--set " + d.sets[-at.Line-1]
+	}
+	return "line " + strconv.Itoa(at.Line)
 }
 
 // syntax notes why the source is not YAML.

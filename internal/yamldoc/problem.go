@@ -9,7 +9,8 @@ import (
 
 // Problem is one thing that is wrong with a document. Line and Col count from 1,
 // Col in characters. Path names the place as a reader would, such as
-// phases[1].load.rate; it is empty for the whole document.
+// phases[1].load.rate; it is empty for the whole document. Where [Doc.Set] put what
+// is wrong, File is that assignment, and Line and Col are 0.
 type Problem struct {
 	File    string
 	Line    int
@@ -18,9 +19,13 @@ type Problem struct {
 	Message string
 }
 
-// String returns file:line:col: path: message.
+// String returns file:line:col: path: message, without line and column if there
+// are none.
 func (p Problem) String() string {
-	at := fmt.Sprintf("%s:%d:%d: ", p.File, p.Line, p.Col)
+	at := p.File + ": "
+	if p.Line > 0 {
+		at = fmt.Sprintf("%s:%d:%d: ", p.File, p.Line, p.Col)
+	}
 	if p.Path != "" {
 		at += p.Path + ": "
 	}
@@ -46,7 +51,7 @@ func (ps Problems) sorted() Problems {
 	out := slices.DeleteFunc(slices.Clone(ps), func(p Problem) bool { return p.Message == "" })
 	slices.SortFunc(out, func(a, b Problem) int {
 		return cmp.Or(
-			cmp.Compare(a.Line, b.Line), cmp.Compare(a.Col, b.Col),
+			cmp.Compare(a.Line, b.Line), cmp.Compare(a.Col, b.Col), cmp.Compare(a.File, b.File),
 			cmp.Compare(a.Path, b.Path), cmp.Compare(a.Message, b.Message))
 	})
 	return slices.Compact(out)

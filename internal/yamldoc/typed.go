@@ -1,6 +1,7 @@
 package yamldoc
 
 import (
+	"encoding/json"
 	"fmt"
 	"math"
 	"strconv"
@@ -76,6 +77,33 @@ func (v Value) Bool(def bool) bool {
 		return def
 	}
 	return s == "true"
+}
+
+// JSON reads a scalar as JSON has it: a string, a float64, a bool or nil. What is in
+// quotes is a string. What YAML takes for a number that JSON does not know, such as
+// 0x10, is a problem.
+func (v Value) JSON() any {
+	if v.node == nil || v.node.Kind == yaml.ScalarNode && isNull(v.node) && v.node.Value != "" {
+		return nil
+	}
+	s, ok := v.Scalar("text, a number, true, false or null")
+	switch {
+	case !ok:
+		return nil
+	case v.quoted():
+		return s
+	case s == "true" || s == "false":
+		return s == "true"
+	}
+	tag := v.node.ShortTag()
+	if tag != "!!int" && tag != "!!float" {
+		return s
+	}
+	var f float64
+	if err := json.Unmarshal([]byte(s), &f); err != nil {
+		v.Problemf("%s is not a number of JSON; write it in quotes if it is text", s)
+	}
+	return f
 }
 
 // Bound strips the comparison that a bound may be written with, as "<= 1%". Only

@@ -1,6 +1,7 @@
 package yamldoc
 
 import (
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strconv"
@@ -35,8 +36,17 @@ func (v Value) here() Value {
 // Exists reports whether the document has the value.
 func (v Value) Exists() bool { return v.node != nil }
 
-// Line is where the value stands, or, when it is absent, what should hold it.
-func (v Value) Line() int { return v.at.Line }
+// IsMap reports whether the value is a mapping, for a key that may have one or
+// something shorter.
+func (v Value) IsMap() bool { return v.node != nil && v.node.Kind == yaml.MappingNode }
+
+// Line is where the value stands, or, when it is absent, what should hold it; 0 for
+// what [Doc.Set] put there.
+func (v Value) Line() int { return max(0, v.at.Line) }
+
+// Place says where the value stands, as in "line 3"; of what [Doc.Set] put there, by
+// which assignment.
+func (v Value) Place() string { return v.doc.place(v.at) }
 
 // Problemf notes a problem with the value. A problem with the absence of a key is
 // taken back if the key turns out to be misspelt, see [Map.Done].
@@ -147,4 +157,39 @@ func describe(n *yaml.Node) string {
 		return "quoted text"
 	}
 	return strconv.Quote(n.Value)
+}
+
+// Plain returns the value as JSON has it, for what does not read it key by key:
+// map[string]any, []any, string, json.Number, bool or nil. What is no number of
+// JSON is a string. Aliases are followed.
+func (v Value) Plain() any { return plain(v.node) }
+
+func plain(n *yaml.Node) any {
+	switch {
+	case n == nil || isNull(n):
+		return nil
+	case n.Kind == yaml.AliasNode:
+		return plain(n.Alias)
+	case n.Kind == yaml.SequenceNode:
+		list := make([]any, len(n.Content))
+		for i, item := range n.Content {
+			list[i] = plain(item)
+		}
+		return list
+	case n.Kind == yaml.MappingNode:
+		m := map[string]any{}
+		for i := 0; i+1 < len(n.Content); i += 2 {
+			m[n.Content[i].Value] = plain(n.Content[i+1])
+		}
+		return m
+	}
+	tag := n.ShortTag()
+	switch {
+	case n.Style&(yaml.SingleQuotedStyle|yaml.DoubleQuotedStyle|yaml.LiteralStyle|yaml.FoldedStyle) != 0:
+	case n.Value == "true" || n.Value == "false":
+		return n.Value == "true"
+	case (tag == "!!int" || tag == "!!float") && json.Valid([]byte(n.Value)):
+		return json.Number(n.Value)
+	}
+	return n.Value
 }

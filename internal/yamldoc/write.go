@@ -2,6 +2,7 @@ package yamldoc
 
 import (
 	"bytes"
+	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
@@ -17,8 +18,8 @@ import (
 type Out struct{ node yaml.Node }
 
 // Put adds a key. The value is an *Out, a list of them, a text, a list of texts or
-// numbers, a mapping of texts (written in the order of its keys), a number, a bool
-// or a duration; anything else is a mistake of the caller and panics.
+// numbers, a mapping of texts or of values of JSON (written in the order of its
+// keys), a number, a bool, nil for null or a duration; anything else is a mistake of the caller and panics.
 func (o *Out) Put(key string, value any) {
 	o.node.Kind = yaml.MappingNode
 	o.node.Content = append(o.node.Content, text(key), encode(value))
@@ -76,6 +77,16 @@ func encode(value any) *yaml.Node {
 			o.Put(k, v[k])
 		}
 		return encode(o)
+	case map[string]any:
+		o := &Out{}
+		for _, k := range slices.Sorted(maps.Keys(v)) {
+			o.Put(k, v[k])
+		}
+		return encode(o)
+	case nil:
+		return &yaml.Node{Kind: yaml.ScalarNode, Value: "null"}
+	case float64:
+		return &yaml.Node{Kind: yaml.ScalarNode, Value: jsonNumber(v)}
 	case bool:
 		return &yaml.Node{Kind: yaml.ScalarNode, Value: strconv.FormatBool(v)}
 	case int:
@@ -86,6 +97,15 @@ func encode(value any) *yaml.Node {
 		return text(FormatDuration(v))
 	}
 	panic(fmt.Sprintf("yamldoc: cannot write a %T", value))
+}
+
+// jsonNumber writes a finite number so that [Value.JSON] reads the same one.
+func jsonNumber(f float64) string {
+	out, err := json.Marshal(f)
+	if err != nil {
+		panic(fmt.Sprintf("yamldoc: cannot write %v: JSON has no such number", f))
+	}
+	return string(out)
 }
 
 func flow[T any](items []T, encode func(T) *yaml.Node) *yaml.Node {

@@ -1,9 +1,7 @@
 package match
 
 import (
-	"bytes"
 	"slices"
-	"strings"
 )
 
 // Unclassified is the class of an answer that no class matched.
@@ -27,46 +25,15 @@ type Class struct {
 }
 
 // StatusOnly reports whether nothing but the status tells this class.
-func (c Class) StatusOnly() bool { return len(c.Header) == 0 && len(c.Contains) == 0 }
+func (c Class) StatusOnly() bool { return len(c.Header) == 0 && !c.needBody() }
 
-// matches reports whether an answer is of this class. How names of headers are
-// spelt is the business of header.
-func (c Class) matches(status int, header func(string) string, body []byte) bool {
-	if len(c.Status) > 0 && !slices.Contains(c.Status, status) {
-		return false
-	}
-	for k, v := range c.Header {
-		if !strings.EqualFold(header(k), v) {
-			return false
-		}
-	}
-	for _, s := range c.Contains {
-		if !bytes.Contains(body, []byte(s)) {
-			return false
-		}
-	}
-	return true
+// needBody reports whether the class looks into the body.
+func (c Class) needBody() bool {
+	return len(c.Contains) > 0 || len(c.Regex) > 0 || len(c.JSONPath) > 0
 }
 
 // Classes are tried in order; the first that matches wins.
 type Classes []Class
-
-// Classify names the class of an answer, or Unclassified. header returns the
-// value of a header by its name, however that is spelt, or nothing, as
-// http.Header.Get does.
-func (cs Classes) Classify(status int, header func(string) string, body []byte) string {
-	for _, c := range cs {
-		if c.matches(status, header, body) {
-			return c.Name
-		}
-	}
-	return Unclassified
-}
-
-// NeedBody reports whether any class looks into the body.
-func (cs Classes) NeedBody() bool {
-	return slices.ContainsFunc(cs, func(c Class) bool { return len(c.Contains) > 0 })
-}
 
 // Find returns the class with this name.
 func (cs Classes) Find(name string) (Class, bool) {

@@ -22,6 +22,20 @@ func checkout() match.Classes {
 	}
 }
 
+// compiled is the classifier of classes.
+func compiled(t interface {
+	Helper()
+	Fatal(args ...any)
+}, classes match.Classes,
+) match.Classifier {
+	t.Helper()
+	c, err := classes.Compile()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
 func TestClassify(t *testing.T) {
 	for _, tc := range []struct {
 		name   string
@@ -51,15 +65,15 @@ func TestClassify(t *testing.T) {
 		{"no answer", 0, nil, "", "unclassified"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			if got := checkout().Classify(tc.status, tc.header.Get, []byte(tc.body)); got != tc.want {
+			if got := compiled(t, checkout()).Classify(tc.status, tc.header.Get, []byte(tc.body)); got != tc.want {
 				t.Errorf("class %s, want %s", got, tc.want)
 			}
 		})
 	}
-	if got := match.Classes(nil).Classify(200, http.Header{}.Get, nil); got != match.Unclassified {
+	if got := compiled(t, nil).Classify(200, http.Header{}.Get, nil); got != match.Unclassified {
 		t.Errorf("without classes: %s", got)
 	}
-	if got := (match.Classes{{Name: "all"}}).Classify(0, http.Header{}.Get, nil); got != "all" {
+	if got := compiled(t, match.Classes{{Name: "all"}}).Classify(0, http.Header{}.Get, nil); got != "all" {
 		t.Errorf("a class without conditions: %s, want all", got)
 	}
 }
@@ -73,12 +87,12 @@ func TestClassifyFirst(t *testing.T) {
 		status := rapid.SampledFrom([]int{200, 202, 204, 429, 503}).Draw(t, "status")
 		want := match.Unclassified
 		for _, c := range classes {
-			if (match.Classes{c}).Classify(status, header.Get, body) == c.Name {
+			if compiled(t, match.Classes{c}).Classify(status, header.Get, body) == c.Name {
 				want = c.Name
 				break
 			}
 		}
-		if got := classes.Classify(status, header.Get, body); got != want {
+		if got := compiled(t, classes).Classify(status, header.Get, body); got != want {
 			t.Errorf("class %s, want %s", got, want)
 		}
 	})
@@ -100,7 +114,7 @@ func TestClasses(t *testing.T) {
 	if c, ok := checkout().Find("Primary"); ok || c.Name != "" {
 		t.Errorf("found %+v for a name that is not there", c)
 	}
-	if !checkout().NeedBody() || checkout()[2:].NeedBody() || match.Classes(nil).NeedBody() {
+	if !compiled(t, checkout()).NeedBody() || compiled(t, checkout()[2:]).NeedBody() || compiled(t, nil).NeedBody() {
 		t.Error("the body is needed exactly where a class looks for text in it")
 	}
 }

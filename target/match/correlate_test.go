@@ -95,7 +95,7 @@ func TestIdentify(t *testing.T) {
 				}
 				h.Set(k, v)
 			}
-			id, by, ok := c.Identify(h.Get)
+			id, by, ok := c.Identify(match.Request{Header: h})
 			if id != tc.id || by != tc.by || ok != (tc.id != "") {
 				t.Errorf("identified %q by %q, %t; want %q by %q", id, by, ok, tc.id, tc.by)
 			}
@@ -135,7 +135,7 @@ func TestIdentifyTraceparent(t *testing.T) {
 		{"separators alone", "---", false},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			got, by, ok := run().Identify(http.Header{"Traceparent": {tc.header}}.Get)
+			got, by, ok := run().Identify(match.Request{Header: http.Header{"Traceparent": {tc.header}}})
 			if ok != tc.ok || ok && (got != "outage/12" || by != "traceparent") || !ok && (got != "" || by != "") {
 				t.Errorf("%q: identified %q by %q, %t", tc.header, got, by, ok)
 			}
@@ -165,24 +165,22 @@ func TestIdentifyWhatWasCarried(t *testing.T) {
 		}
 		for _, by := range order {
 			name, _ := strings.CutPrefix(by, match.HeaderPrefix)
-			alone := func(key string) string {
-				if strings.EqualFold(key, name) {
-					return h.Get(key)
-				}
-				return ""
+			alone := http.Header{}
+			if v := h.Get(name); v != "" {
+				alone.Set(name, v)
 			}
-			id, got, ok := c.Identify(alone)
+			id, got, ok := c.Identify(match.Request{Header: alone})
 			if expected := by != "single_flight"; ok != expected || expected && (id != want || got != by) {
 				t.Errorf("%s alone: identified %q by %q, %t; want %q", by, id, got, ok, want)
 			}
 		}
 		order = slices.DeleteFunc(slices.Clone(order), func(by string) bool { return by == "single_flight" })
-		if id, by, ok := c.Identify(h.Get); ok != (len(order) > 0) || ok && (id != want || by != order[0]) {
+		if id, by, ok := c.Identify(match.Request{Header: h}); ok != (len(order) > 0) || ok && (id != want || by != order[0]) {
 			t.Errorf("all: identified %q by %q, %t; want %q by the first of %q", id, by, ok, want, order)
 		}
 		other := c
 		other.Run = rapid.Uint64Min(1).Filter(func(run uint64) bool { return run != c.Run }).Draw(t, "other run")
-		if id, by, ok := other.Identify(h.Get); ok {
+		if id, by, ok := other.Identify(match.Request{Header: h}); ok {
 			t.Errorf("another run recognised %q by %q", id, by)
 		}
 	})
@@ -197,7 +195,7 @@ func TestIdentifyAnything(t *testing.T) {
 			rapid.StringMatching(`[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}`),
 			rapid.StringMatching(`[0-9a-f]{32}`),
 		).Draw(t, "header")
-		if id, by, ok := c.Identify(func(string) string { return text }); ok {
+		if id, by, ok := c.Identify(match.Request{Header: http.Header{"Traceparent": {text}, "X-Trace": {text}}}); ok {
 			t.Errorf("%q: identified %q by %q", text, id, by)
 		}
 	})
@@ -211,7 +209,7 @@ func TestBounds(t *testing.T) {
 		c.Phases[i] = fmt.Sprintf("p%d", i)
 	}
 	identify := func(phase int, seq uint64) string {
-		id, _, _ := c.Identify(carried(c, phase, seq).Get)
+		id, _, _ := c.Identify(match.Request{Header: carried(c, phase, seq)})
 		return id
 	}
 	for _, tc := range []struct {

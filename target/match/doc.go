@@ -6,8 +6,11 @@
 //
 // Guarantees:
 //   - [Correlator.Identify] finds the very call that [Correlator.Carry] was given,
-//     whichever carrier arrives, for phases below [MaxPhases] and numbers below 2^48.
+//     whichever header arrives, or that [Template.Expand] was, wherever its text
+//     arrives, for phases below [MaxPhases] and numbers below 2^48.
 //   - It recognises nothing else: not the traffic of another run, not an id of no
-//     phase. A wrong call is worse than none.
-//   - [Classes.Classify] depends on the answer and the order of the classes only.
+//     phase, not one of two calls whose tokens came together. A wrong call is worse
+//     than none.
+//   - [Classifier.Classify] depends on the answer and the order of the classes only,
+//     and compiles nothing.
 package match

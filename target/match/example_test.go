@@ -16,8 +16,8 @@ func ExampleCorrelator() {
 	fmt.Println(h.Get("traceparent"))
 
 	passedOn := http.Header{"Traceparent": {"00-000000000000fa170001000000000007-b7ad6b7169203331-01"}}
-	fmt.Println(c.Identify(passedOn.Get))
-	fmt.Println(c.Identify(http.Header{"Traceparent": {"00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"}}.Get))
+	fmt.Println(c.Identify(match.Request{Header: passedOn}))
+	fmt.Println(c.Identify(match.Request{Header: http.Header{"Traceparent": {"00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"}}}))
 	// Output:
 	// 00-000000000000fa170001000000000007-0000000000000008-01
 	// outage/7 traceparent true
@@ -25,11 +25,14 @@ func ExampleCorrelator() {
 }
 
 // The first class that matches names an answer.
-func ExampleClasses_Classify() {
-	classes := match.Classes{
-		{Name: match.ClassPrimary, Status: []int{200}, Contains: []string{`"state":"PAID"`}},
+func ExampleClassifier_Classify() {
+	classes, err := match.Classes{
+		{Name: match.ClassPrimary, Status: []int{200}, JSONPath: map[string]any{"$.state": "PAID"}},
 		{Name: match.ClassFallback, Status: []int{200, 202}, Header: map[string]string{"X-Source": "queue"}},
 		{Name: match.ClassRejected, Status: []int{503}},
+	}.Compile()
+	if err != nil {
+		fmt.Println(err)
 	}
 	queued := http.Header{"X-Source": {"queue"}}
 	fmt.Println(classes.Classify(200, http.Header{}.Get, []byte(`{"state":"PAID"}`)))

@@ -17,7 +17,8 @@
 //     never attributed by guessing. [Trace.Join] loses no attempt and counts none
 //     twice.
 //   - A call is a short circuit only when it was answered completely and none of
-//     the attempts that arrived can be its own.
+//     the attempts that arrived can be its own. Where attempts carry no id at all,
+//     those are the calls during which none arrived; the others are unknown.
 //   - [Read] gives back what [Write] was given, and refuses by its line what it does
 //     not know.
 package trace

@@ -2,6 +2,7 @@ package trace
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 	"time"
 )
@@ -38,59 +39,134 @@ type Join struct {
 // Join attributes the attempts at one injector to the calls whose target
 // depends on it. Calls to other targets say nothing about the injector and are
 // left out; an attempt that names one of them is an orphan, and so is one whose
-// id two calls have. The trace must be sorted.
+// id two calls have. On the aggregate rung no attempt carries an id: then a call
+// during which none arrived is still surely short, and all others are unknown.
+//
+// The trace must be sorted. What is returned shares its memory with the trace:
+// neither must be changed.
 func (t *Trace) Join(injector string, depends func(target string) bool) Join {
 	j := Join{Injector: injector}
-	byID := map[string][]Attempt{}
-	for _, a := range t.Attempts {
+	owners := t.owners()
+	own, made := t.attribute(injector, owners, depends)
+	depending := 0
+	for i := range t.Calls {
+		if depends(t.Calls[i].Target) {
+			depending++
+		}
+	}
+	t.rest(&j, injector, own)
+	groups := t.groups(own, made)
+	if depending > 0 {
+		j.Calls = make([]Joined, 0, depending)
+	}
+	for i := range t.Calls {
+		c := &t.Calls[i]
 		switch {
-		case a.Injector != injector:
-		case a.ID == "":
-			j.NoID = append(j.NoID, a)
+		case !depends(c.Target):
+		case owners.twice(i):
+			j.Calls = append(j.Calls, Joined{Call: *c, Kind: Unknown})
 		default:
-			byID[a.ID] = append(byID[a.ID], a)
-		}
-	}
-	twice := t.ambiguous()
-	for _, c := range t.Calls {
-		if !depends(c.Target) {
-			continue
-		}
-		if twice[c.ID] {
-			j.Calls = append(j.Calls, Joined{Call: c, Kind: Unknown})
-			continue
-		}
-		as := byID[c.ID]
-		delete(byID, c.ID)
-		j.Calls = append(j.Calls, Joined{Call: c, Attempts: as, Kind: kind(c, as, j.NoID)})
-	}
-	for _, a := range t.Attempts {
-		if _, left := byID[a.ID]; left && a.Injector == injector {
-			j.Orphans = append(j.Orphans, a)
+			as := groups(i)
+			j.Calls = append(j.Calls, Joined{Call: *c, Attempts: as, Kind: kind(c, len(as) > 0, j.NoID)})
 		}
 	}
 	return j
 }
 
-// ambiguous holds the ids that more than one call has. To give the attempts to
-// either would make a short circuit of the other.
-func (t *Trace) ambiguous() map[string]bool {
-	seen, twice := make(map[string]bool, len(t.Calls)), map[string]bool{}
-	for _, c := range t.Calls {
-		if seen[c.ID] {
-			twice[c.ID] = true
+// none stands for no call in the numbering of calls.
+const none = -1
+
+// made is the attempts of a call: how many, and where in the trace the first and
+// the last of them are.
+type made struct{ n, first, last int32 }
+
+// attribute finds the call of each attempt at the injector, or none, and what each
+// call made. A call that does not depend on the injector gets none.
+func (t *Trace) attribute(injector string, owners *ids, depends func(target string) bool) (own []int32, of []made) {
+	own, of = make([]int32, len(t.Attempts)), make([]made, len(t.Calls))
+	for i := range t.Attempts {
+		a := &t.Attempts[i]
+		own[i] = none
+		if a.ID == "" || a.Injector != injector {
+			continue
 		}
-		seen[c.ID] = true
+		c := owners.find(a.ID)
+		if c == none || !depends(t.Calls[c].Target) {
+			continue
+		}
+		own[i] = c
+		m := &of[c]
+		if m.n == 0 {
+			m.first = int32(i)
+		}
+		m.n, m.last = m.n+1, int32(i)
 	}
-	return twice
+	return own, of
+}
+
+// rest collects the attempts at the injector that no call owns.
+func (t *Trace) rest(j *Join, injector string, own []int32) {
+	orphans, noID := 0, 0
+	each := func(orphan, anonymous func(*Attempt)) {
+		for i := range t.Attempts {
+			switch a := &t.Attempts[i]; {
+			case own[i] != none || a.Injector != injector:
+			case a.ID == "":
+				anonymous(a)
+			default:
+				orphan(a)
+			}
+		}
+	}
+	each(func(*Attempt) { orphans++ }, func(*Attempt) { noID++ })
+	if orphans > 0 {
+		j.Orphans = make([]Attempt, 0, orphans)
+	}
+	if noID > 0 {
+		j.NoID = make([]Attempt, 0, noID)
+	}
+	each(func(a *Attempt) { j.Orphans = append(j.Orphans, *a) }, func(a *Attempt) { j.NoID = append(j.NoID, *a) })
+}
+
+// groups returns the attempts of a call by its number. Those that follow one
+// another in the trace, as a single one does, are not copied.
+func (t *Trace) groups(own []int32, of []made) func(call int) []Attempt {
+	scattered := 0
+	start := make(map[int32]int)
+	for c, m := range of {
+		if m.n > 0 && m.last-m.first+1 != m.n {
+			start[int32(c)] = scattered
+			scattered += int(m.n)
+		}
+	}
+	room := make([]Attempt, scattered)
+	if scattered > 0 {
+		next := maps.Clone(start)
+		for i, c := range own {
+			if at, ok := next[c]; ok {
+				room[at] = t.Attempts[i]
+				next[c]++
+			}
+		}
+	}
+	return func(call int) []Attempt {
+		m := of[call]
+		if m.n == 0 {
+			return nil
+		}
+		if at, ok := start[int32(call)]; ok {
+			return room[at : at+int(m.n) : at+int(m.n)]
+		}
+		return t.Attempts[m.first : m.last+1 : m.last+1]
+	}
 }
 
 // kind classifies one call by its attempts and its answer.
-func kind(c Call, as, noID []Attempt) Kind {
+func kind(c *Call, reached bool, noID []Attempt) Kind {
 	switch {
-	case len(as) > 0 && (c.Err == ErrTimeout || c.Err == ErrCanceled):
+	case reached && (c.Err == ErrTimeout || c.Err == ErrCanceled):
 		return Timeout
-	case len(as) > 0:
+	case reached:
 		return Admitted
 	case arrivedWithin(noID, c.Send, c.End):
 		return Unknown

@@ -15,6 +15,7 @@ type Recorder struct {
 	singleFlight bool
 	inFlight     map[string]struct{}
 	arrivals     map[arrivalKey]int
+	anonymous    map[string][]time.Duration // arrivals without an id by injector, sorted
 	seq          map[string]int
 	calls        []Call
 	attempts     []Attempt
@@ -29,10 +30,11 @@ type arrivalKey struct{ injector, id string }
 // NewRecorder returns a recorder whose instants count from epoch.
 func NewRecorder(epoch time.Time) *Recorder {
 	return &Recorder{
-		epoch:    epoch,
-		inFlight: map[string]struct{}{},
-		arrivals: map[arrivalKey]int{},
-		seq:      map[string]int{},
+		epoch:     epoch,
+		inFlight:  map[string]struct{}{},
+		arrivals:  map[arrivalKey]int{},
+		anonymous: map[string][]time.Duration{},
+		seq:       map[string]int{},
 	}
 }
 
@@ -50,8 +52,10 @@ func (r *Recorder) OnCall(f func(Call)) { r.onCall = f }
 // outside the recorder's lock. It is set before the run starts.
 func (r *Recorder) OnArrival(f func(Attempt)) { r.onArrival = f }
 
-// SingleFlight turns on joining by containment: an attempt without an id that
-// arrives while exactly one call is in flight belongs to that call.
+// SingleFlight turns on joining by containment: a request without an id that
+// arrives while exactly one call is in flight belongs to that call. An attempt that
+// is no request is left alone: it is recorded when its connection ends, and another
+// call may be in flight by then.
 func (r *Recorder) SingleFlight(on bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -83,13 +87,15 @@ func (r *Recorder) Arrived(a Attempt) (handle int) {
 	r.seq[a.Injector]++
 	a.Seq = r.seq[a.Injector]
 	a.Dep, a.Abandon = None, None
-	if a.ID == "" && r.singleFlight && len(r.inFlight) == 1 {
+	if a.ID == "" && r.singleFlight && len(r.inFlight) == 1 && !a.Unread() {
 		for id := range r.inFlight {
 			a.ID, a.By = id, BySingleFlight
 		}
 	}
 	if a.ID != "" {
 		r.arrivals[arrivalKey{a.Injector, a.ID}]++
+	} else {
+		r.anonymous[a.Injector] = inserted(r.anonymous[a.Injector], a.Arr)
 	}
 	r.attempts = append(r.attempts, a)
 	handle = len(r.attempts) - 1
@@ -111,11 +117,35 @@ func (r *Recorder) Departed(handle int, complete func(*Attempt)) {
 	complete(&r.attempts[handle])
 }
 
-// Arrivals returns how many attempts of call id have reached the injector.
+// Arrivals returns how many attempts with the id of a call have reached the
+// injector.
 func (r *Recorder) Arrivals(injector, id string) int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.arrivals[arrivalKey{injector, id}]
+}
+
+// Reached reports whether an ended call may have reached the injector, by what was
+// recorded up to now: an attempt has its id, or one without an id arrived while it
+// was under way. It is the opposite of what [Trace.Join] calls short or lost.
+func (r *Recorder) Reached(injector string, c Call) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.arrivals[arrivalKey{injector, c.ID}] > 0 {
+		return true
+	}
+	at := r.anonymous[injector]
+	i, _ := slices.BinarySearch(at, c.Send)
+	return i < len(at) && at[i] <= c.End
+}
+
+// inserted puts an instant in its place among sorted ones, mostly at their end.
+func inserted(at []time.Duration, t time.Duration) []time.Duration {
+	i := len(at)
+	for i > 0 && at[i-1] > t {
+		i--
+	}
+	return slices.Insert(at, i, t)
 }
 
 // InFlight returns how many calls are under way.

@@ -57,12 +57,13 @@ const (
 	OutcomeUpstream Outcome = "upstream" // the real dependency behind the injector could not be reached; 502 was sent
 )
 
-// Attempt is one request that reached the dependency (a back span).
+// Attempt is one request that reached the dependency, or what came of one (a back
+// span).
 type Attempt struct {
 	Seq      int           `json:"seq"` // arrival number at this injector, from 1
 	Injector string        `json:"injector"`
 	ID       string        `json:"id,omitempty"` // the call it belongs to, or empty
-	By       string        `json:"by,omitempty"` // what it was identified by: traceparent, header:x-request-id, single_flight
+	By       string        `json:"by,omitempty"` // what it was identified by: traceparent, header:NAME, template, template:NAME, single_flight
 	Phase    string        `json:"phase,omitempty"`
 	Peer     string        `json:"peer,omitempty"`
 	Method   string        `json:"method"`
@@ -72,8 +73,14 @@ type Attempt struct {
 	Abandon  time.Duration `json:"t_abandon"` // when the caller closed before the answer, or None
 	Outcome  Outcome       `json:"outcome"`
 	Status   int           `json:"status"`
-	Rule     string        `json:"rule,omitempty"` // the fault rule that hit it
+	Rule     string        `json:"rule,omitempty"`   // the fault rule that hit it
+	Detail   string        `json:"detail,omitempty"` // what came instead of a request that could be read
 }
+
+// Unread reports whether no request could be read: the attempt came no further than
+// a connection, or than bytes that are no HTTP. It has no method, path or id, and
+// which call made it cannot be told.
+func (a Attempt) Unread() bool { return a.Detail != "" }
 
 // Done is the outcome time o(d): when the caller abandoned the attempt, else
 // when it was answered, else None.

@@ -1,0 +1,207 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/faultline-go/faultline/assert/report"
+	"github.com/faultline-go/faultline/injector"
+	"github.com/faultline-go/faultline/injector/fault"
+	"github.com/faultline-go/faultline/internal/yamldoc"
+	"github.com/faultline-go/faultline/target/trace"
+)
+
+// inject listens, plays the phases and writes the trace. It returns the exit code.
+func (a app) inject(ctx context.Context, in injection, file string) int {
+	rec := trace.NewRecorder(time.Now())
+	running, err := startInjectors(ctx, in, rec)
+	if err == nil {
+		_, err = io.WriteString(a.stdout, describeInjection(in, running))
+	}
+	if err == nil {
+		telling, hush := context.WithCancel(ctx)
+		var teller sync.WaitGroup
+		t := newTeller(in, rec, a.say)
+		teller.Go(func() { t.tell(telling) })
+		a.playPhases(ctx, in, running, rec)
+		hush()
+		teller.Wait()
+		err = closeInjectors(running)
+		t.line()
+		t.total()
+	} else {
+		err = errors.Join(err, closeInjectors(running))
+	}
+	if err == nil && file != "" {
+		header := trace.Header{Experiment: in.name, Tool: toolVersion(), Seed: in.seed}
+		err = writeAtomic(file, func(w io.Writer) error { return trace.Write(w, rec.Snapshot(header)) })
+	}
+	if err != nil {
+		a.say("faultline: %v", err)
+		return report.ExitInconclusive
+	}
+	return report.ExitPass
+}
+
+// startInjectors lets every dependency listen. Those that do are returned in any
+// case.
+func startInjectors(ctx context.Context, in injection, rec *trace.Recorder) ([]*injector.Injector, error) {
+	var running []*injector.Injector
+	for _, cfg := range in.injectors {
+		cfg.Seed, cfg.Recorder = in.seed, rec
+		// Not ctx: the last answers are told of before the ports are closed.
+		i, err := injector.Start(context.WithoutCancel(ctx), cfg)
+		if err != nil {
+			return running, err
+		}
+		running = append(running, i)
+	}
+	return running, nil
+}
+
+func closeInjectors(running []*injector.Injector) error {
+	var errs []error
+	for _, i := range running {
+		errs = append(errs, i.Close())
+	}
+	return errors.Join(errs...)
+}
+
+// playPhases plays one phase after the other, until the last one is over or ctx
+// ends. A fault's mark encloses its effect: on before, off after the switch.
+func (a app) playPhases(ctx context.Context, in injection, running []*injector.Injector, rec *trace.Recorder) {
+	mark := func(kind trace.MarkKind, subject, phase string) {
+		rec.Mark(trace.Mark{At: rec.Since(time.Now()), Kind: kind, Subject: subject, Text: phase})
+	}
+	enter := func(p *injectPhase, name string, last *injectPhase) {
+		for k, i := range running {
+			injector := in.injectors[k].Name
+			if p != nil && len(p.Faults[injector]) > 0 {
+				mark(trace.MarkFaultOn, injector, name)
+			}
+			i.Enter(name)
+			if last != nil && len(last.Faults[injector]) > 0 {
+				mark(trace.MarkFaultOff, injector, last.Name)
+			}
+		}
+	}
+	var last *injectPhase
+	for n := range in.phases {
+		p := &in.phases[n]
+		enter(p, p.Name, last)
+		last = p
+		mark(trace.MarkPhaseStart, p.Name, "")
+		over := a.waitPhase(ctx, in, n)
+		mark(trace.MarkPhaseEnd, p.Name, "")
+		if !over {
+			break
+		}
+	}
+	enter(nil, "", last)
+}
+
+// waitPhase says which phase is on and waits for its end. It returns false when ctx
+// ended first.
+func (a app) waitPhase(ctx context.Context, in injection, n int) bool {
+	p := in.phases[n]
+	if p.endless {
+		if !in.byFlags {
+			a.say("phase %s, until Ctrl-C%s", p.Name, faultsInWords(in, p))
+		}
+		<-ctx.Done()
+		return false
+	}
+	a.say("phase %d of %d: %s, %s%s", n+1, len(in.phases), p.Name, yamldoc.FormatDuration(p.Duration), faultsInWords(in, p))
+	timer := time.NewTimer(p.Duration)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+// describeInjection says where which dependency listens, and who answers.
+func describeInjection(in injection, running []*injector.Injector) string {
+	var b strings.Builder
+	for k, i := range running {
+		cfg := in.injectors[k]
+		name := ""
+		if !in.byFlags {
+			name = cfg.Name + " "
+		}
+		answer := fmt.Sprintf("answering %d", max(cfg.Stub.Status, 200))
+		if cfg.Upstream != "" {
+			answer = "in front of " + cfg.Upstream
+		}
+		fmt.Fprintf(&b, "%slistening on %s, %s\n", name, i.URL(), answer)
+	}
+	if in.byFlags {
+		fmt.Fprintf(&b, "  fault%s\n", faultsInWords(in, in.phases[0]))
+	}
+	return b.String()
+}
+
+// faultsInWords says what goes wrong in a phase.
+func faultsInWords(in injection, p injectPhase) string {
+	var all []string
+	for _, cfg := range in.injectors {
+		for _, r := range p.Faults[cfg.Name] {
+			name := ""
+			if len(in.injectors) > 1 {
+				name = cfg.Name + " "
+			}
+			all = append(all, name+ruleInWords(r))
+		}
+	}
+	if len(all) == 0 {
+		return ": none, the dependency is healthy"
+	}
+	return ": " + strings.Join(all, "; ")
+}
+
+// ruleInWords says what a fault does, and to whom.
+func ruleInWords(r fault.Rule) string {
+	var b strings.Builder
+	switch r.Action {
+	case fault.ActionRespond:
+		fmt.Fprintf(&b, "respond %d", r.Respond.Status)
+	case fault.ActionPass:
+		b.WriteString("pass")
+	case fault.ActionReset, fault.ActionClose, fault.ActionHang:
+		b.WriteString(string(r.Action))
+	}
+	if r.Hold != nil {
+		fmt.Fprintf(&b, " after a hold of %s", yamldoc.FormatDuration(r.Hold.Max))
+	}
+	if late := (&spread{r.Latency.Min, r.Latency.Max}).String(); late != "" {
+		fmt.Fprintf(&b, " after %s", late)
+	}
+	switch r.Select.Kind {
+	case fault.SelectAll:
+		b.WriteString(" to all")
+	case fault.SelectRatio:
+		fmt.Fprintf(&b, " to %s of", (&share{Num: r.Select.Num, Den: r.Select.Den}).String())
+	case fault.SelectFirst:
+		fmt.Fprintf(&b, " to the first %d", r.Select.First)
+	case fault.SelectScript:
+		fmt.Fprintf(&b, " by the script %s to", r.Select.Pattern)
+	}
+	if r.Match.Method != "" {
+		b.WriteString(" " + r.Match.Method)
+	}
+	b.WriteString(" requests")
+	if r.Match.Path != "" {
+		b.WriteString(" of " + r.Match.Path)
+	}
+	if len(r.Match.Header) > 0 {
+		b.WriteString(" with the header " + pairs(r.Match.Header, "="))
+	}
+	return b.String()
+}

@@ -1,0 +1,143 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/faultline-go/faultline/injector/fault"
+)
+
+// What cannot be injected is refused, all of it at once, with what to do.
+func TestInjectUsage(t *testing.T) {
+	const quick = "../../experiments/quickstart.yaml"
+	see := "\nSee faultline inject --help\n"
+	for _, tt := range []struct{ args, say string }{
+		{"a.yaml b.yaml", "inject plays one experiment at a time, as in: faultline inject --phase outage experiments/quickstart.yaml\n"},
+		{"--respond 99", `invalid argument "99" for "--respond" flag: write a status from 200 to 599, as 503` + see},
+		{"--status ok", `invalid argument "ok" for "--status" flag: write a status from 200 to 599, as 503` + see},
+		{"--first 0", `invalid argument "0" for "--first" flag: write a whole number from 1 on, as 10` + see},
+		{"--first ten", `invalid argument "ten" for "--first" flag: write a whole number from 1 on, as 10` + see},
+		{"--ratio 0.4", `invalid argument "0.4" for "--ratio" flag: 0.4 has no unit; a share is written in percent: 40%, if a part of 1 was meant, or else 0.4%` + see},
+		{"--ratio 0%", `invalid argument "0%" for "--ratio" flag: 0% hits nothing, so this fault would never be seen; write more, as 40%` + see},
+		{"--latency 2", `invalid argument "2" for "--latency" flag: 2 has no unit; write 2s, 2ms or 2m; write a duration, as 200ms, or the least and the most, as 100ms-2s` + see},
+		{"--latency 2s-1s", `invalid argument "2s-1s" for "--latency" flag: 2s is more than 1s; write the least first, as 100ms-2s` + see},
+		{"--latency 0s", `invalid argument "0s" for "--latency" flag: a latency is longer than nothing, as 200ms` + see},
+		{"--listen here", "--listen here: write host:port, as 127.0.0.1:9901\n"},
+		{"--listen :9901", "--listen :9901: inject listens on loopback only, as 127.0.0.1:9901\n"},
+		{"--upstream 127.0.0.1:1", "--upstream 127.0.0.1:1: write the dependency's URL, as http://127.0.0.1:9902\n"},
+		{"--upstream http://127.0.0.1:1 --body x", "--body does not go with --upstream, which answers what no fault hits; leave out one of them\n"},
+		{"--respond 503 --reset", "--respond and --reset: a request can suffer one of these; leave out the others\n"},
+		{"--hang --latency 1s", "--latency cannot be seen before --hang; leave out one of them\n"},
+		{"--reset --ratio 40% --first 3", "--ratio and --first: a fault hits a share of the requests or the first of them; leave out one of them\n"},
+		{"--ratio 40%", "--ratio says whom a fault hits, and there is none; add --respond, --reset, --close, --hang or --latency\n"},
+		{"--reset=false --path /x", "--path says whom a fault hits, and there is none; add --respond, --reset, --close, --hang or --latency\n"},
+		{"--reset --path charges", "--path charges: a path begins with /, and a * may stand at its end only, as '/charges*'\n"},
+		{"--reset --path /a*b", "--path /a*b: a path begins with /, and a * may stand at its end only, as '/charges*'\n"},
+		{"--reset --method P0ST", "--method P0ST: write a method, as POST\n"},
+		{"--phase outage", "--phase is a phase of an experiment; name its file, as in: faultline inject --phase outage experiments/quickstart.yaml\n"},
+		{"--phase outrage " + quick, "--phase outrage: " + quick + " has no such phase; did you mean outage?\n"},
+		{"--phase xyzzy " + quick, "has no such phase; there are baseline, warm-trip, warm-rest, warm-close, trip, outage, probes, recovery\n"},
+		{quick, quick + ": phase warm-trip has no duration, because its load is a number of calls, and inject sends none; choose one phase, as: faultline inject --phase warm-trip " + quick + "\n"},
+		{"--reset " + quick, "--reset does not go with an experiment, which says all of this itself; leave out one of them\n"},
+		{"../../experiments/quikstart.yaml", "../../experiments/quikstart.yaml: no such file; did you mean ../../experiments/quickstart.yaml?\n"},
+		{"--trace testdata", "--trace testdata: is a folder; name a file"},
+		{"--listen x --upstream y --reset --hang --path z", "--upstream y: write the dependency's URL, as http://127.0.0.1:9902\n--reset and --hang: "},
+	} {
+		code, stdout, stderr := call(append([]string{"inject"}, strings.Fields(tt.args)...)...)
+		if code != 2 || stdout != "" || !strings.Contains(stderr, tt.say) {
+			t.Errorf("%s: exit code %d, %q is missing in:\n%s%s", tt.args, code, tt.say, stderr, stdout)
+		}
+	}
+}
+
+// Every flag ends in the rule that is played.
+func TestInjectRule(t *testing.T) {
+	for _, tt := range []struct {
+		args string
+		want *fault.Rule
+		say  string
+	}{
+		{"", nil, ": none, the dependency is healthy"},
+		{"--respond 503", &fault.Rule{Action: "respond", Respond: fault.Respond{Status: 503}, Select: fault.Select{Kind: "all"}}, ": respond 503 to all requests"},
+		{"--reset --ratio 12.5%", &fault.Rule{Action: "reset", Select: fault.Select{Kind: "ratio", Num: 1, Den: 8}}, ": reset to 12.5% of requests"},
+		{"--close --first 3", &fault.Rule{Action: "close", Select: fault.Select{Kind: "first", First: 3}}, ": close to the first 3 requests"},
+		{"--hang --method post --path /a*", &fault.Rule{Action: "hang", Match: fault.Match{Method: "POST", Path: "/a*"}, Select: fault.Select{Kind: "all"}}, ": hang to all POST requests of /a*"},
+		{"--latency 2s", &fault.Rule{Action: "pass", Latency: fault.Latency{Min: 2e9, Max: 2e9}, Select: fault.Select{Kind: "all"}}, ": pass after 2s to all requests"},
+		{"--latency 100ms-2s --respond 500", &fault.Rule{Action: "respond", Respond: fault.Respond{Status: 500}, Latency: fault.Latency{Min: 1e8, Max: 2e9}, Select: fault.Select{Kind: "all"}}, ": respond 500 after 100ms-2s to all requests"},
+	} {
+		var f injectFlags
+		flags := f.set()
+		if err := flags.Parse(append(strings.Fields(tt.args), "--listen=127.0.0.1:0", "--status=201", "--body=b", "--seed=7")); err != nil {
+			t.Fatal(err)
+		}
+		in, err := f.fromFlags()
+		if err != nil {
+			t.Fatalf("%s: %v", tt.args, err)
+		}
+		var got *fault.Rule
+		if rules := in.injectors[0].Script.Phases[in.phases[0].Name]; len(rules) > 0 {
+			got = &rules[0]
+			got.ID = ""
+		}
+		if diff := cmp.Diff(tt.want, got); diff != "" {
+			t.Errorf("%s: -want +got:\n%s", tt.args, diff)
+		}
+		if got := faultsInWords(in, in.phases[0]); got != tt.say {
+			t.Errorf("%s is described as %q, want %q", tt.args, got, tt.say)
+		}
+		if stub := in.injectors[0].Stub; stub.Status != 201 || stub.Body != "b" || in.seed != 7 || in.injectors[0].Addr != "127.0.0.1:0" {
+			t.Errorf("%s: the stub is %+v", tt.args, stub)
+		}
+	}
+}
+
+// With a file, the injectors and their phases are the experiment's.
+func TestInjectFromFile(t *testing.T) {
+	text, err := os.ReadFile("testdata/deaf.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	timed := strings.Replace(string(text), "{ name: healthy, load: { calls: 30, concurrency: 1 } }",
+		"{ name: healthy, duration: 2s, load: { rate: 10/s } }\n  - { name: broken, duration: 3s, load: { rate: 10/s }, faults: [ { reset: true } ] }", 1)
+	file := filepath.Join(t.TempDir(), "timed.yaml")
+	if err := os.WriteFile(file, []byte(timed), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	none := func(string) bool { return false }
+	in, err := injectFlags{given: none, seed: 9}.fromFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(in.phases) != 2 || in.phases[1].endless || in.phases[1].Duration != 3e9 || in.seed != defaultSeed ||
+		in.injectors[0].Addr != "127.0.0.1:19911" || in.injectors[0].Stub.Body == "" || len(in.injectors[0].Script.Phases["broken"]) != 1 {
+		t.Errorf("%+v", in)
+	}
+	only := func(flag string) bool { return flag == "phase" || flag == "seed" }
+	in, err = injectFlags{given: only, phase: "broken", seed: 9}.fromFile(file)
+	if err != nil || len(in.phases) != 1 || !in.phases[0].endless || in.phases[0].Name != "broken" || in.seed != 9 {
+		t.Errorf("%+v, %v", in, err)
+	}
+}
+
+func TestNearFile(t *testing.T) {
+	dir := t.TempDir()
+	for _, name := range []string{"checkout.yaml", "notes.txt"} {
+		if err := os.WriteFile(filepath.Join(dir, name), nil, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for file, want := range map[string]string{
+		filepath.Join(dir, "chekout.yaml"):     "; did you mean " + filepath.Join(dir, "checkout.yaml") + "?",
+		filepath.Join(dir, "checkout.yml"):     "; did you mean " + filepath.Join(dir, "checkout.yaml") + "?",
+		filepath.Join(dir, "note.txt"):         "; check the name and the working directory",
+		filepath.Join(dir, "no", "other.yaml"): "; check the name and the working directory",
+	} {
+		if got := nearFile(file); got != want {
+			t.Errorf("%s: %q, want %q", file, got, want)
+		}
+	}
+}

@@ -1,0 +1,158 @@
+package predict
+
+import (
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/faultline-go/faultline/assert"
+	"github.com/faultline-go/faultline/experiments"
+	"github.com/faultline-go/faultline/injector/fault"
+	"github.com/faultline-go/faultline/target/match"
+)
+
+// The header by which faultline's own service says where an answer comes from, and
+// its values.
+const (
+	source         = "X-Faultline-Source"
+	sourcePrimary  = "primary"
+	sourceFallback = "fallback"
+	sourceNone     = "none"
+)
+
+// words is what the service answers. Of faultline's own service the answers are
+// known, and get the class that the plan's classes give them. Of another one they
+// are of the class that is declared for what they are.
+type words struct {
+	classifier match.Classifier
+	classes    match.Classes
+	known      map[said]answer
+	forbidden  []assert.FallbackForbidden
+	timeouts   map[string]time.Duration // of a service whose inside is not known, by injector
+}
+
+// said is a canned answer from a source.
+type said struct {
+	respond *fault.Respond
+	source  string
+}
+
+func newWords(plan *experiments.Plan) (*words, error) {
+	c, err := plan.Classes.Compile()
+	if err != nil {
+		return nil, fmt.Errorf("read the classes: %w", err)
+	}
+	w := &words{classifier: c, classes: plan.Classes, known: map[said]answer{}}
+	w.timeouts, _ = timeouts(plan)
+	for _, a := range plan.Assertions {
+		if r, ok := a.Rule.(assert.FallbackForbidden); ok {
+			w.forbidden = append(w.forbidden, r)
+		}
+	}
+	return w, nil
+}
+
+// canned classifies an answer whose text is known.
+func (w *words) canned(r *fault.Respond, from string) answer {
+	key := said{r, from}
+	if a, ok := w.known[key]; ok {
+		return a
+	}
+	header := http.Header{}
+	for k, v := range r.Headers {
+		header.Set(k, v)
+	}
+	header.Set(source, from)
+	a := answer{status: r.Status}
+	if a.status == 0 {
+		a.status = http.StatusOK
+	}
+	a.class = w.classifier.Classify(a.status, header.Get, []byte(r.Body))
+	w.known[key] = a
+	return a
+}
+
+// bare classifies an answer that has nothing but a status.
+func (w *words) bare(status int) answer {
+	header := http.Header{}
+	header.Set(source, sourceNone)
+	return answer{status: status, class: w.classifier.Classify(status, header.Get, nil)}
+}
+
+// of is an answer of a declared class.
+func (w *words) of(class string, status int) (answer, bool) {
+	c, ok := w.classes.Find(class)
+	if ok && len(c.Status) > 0 {
+		status = c.Status[0]
+	}
+	return answer{status: status, class: class}, ok
+}
+
+// primary is an answer of the dependency, passed on. Of one that faultline does not
+// play it is not known what it says.
+func (w *words) primary(r *reply) answer {
+	if r != nil && r.answer != nil {
+		return w.canned(r.answer, sourcePrimary)
+	}
+	if a, ok := w.of(match.ClassPrimary, http.StatusOK); ok {
+		return a
+	}
+	return answer{status: http.StatusOK, class: match.Unclassified}
+}
+
+// reference is what faultline's own service answers.
+func (w *words) reference(s *experiments.Reference, o outcome, d defect) answer {
+	fallback := s.Fallback
+	if d.noFallback {
+		fallback = nil
+	}
+	switch {
+	case o.good:
+		return w.primary(&o.reply)
+	case fallback != nil:
+		return w.canned(fallback, sourceFallback)
+	case o.replied && o.reply.answer != nil:
+		return w.primary(&o.reply)
+	case o.refused, o.full:
+		return w.bare(http.StatusServiceUnavailable)
+	default:
+		return w.bare(http.StatusBadGateway)
+	}
+}
+
+// foreign is what a service answers whose inside is not known.
+func (w *words) foreign(r *request, o outcome, d defect) answer {
+	fallback, has := w.of(match.ClassFallback, http.StatusOK)
+	has = has && !d.noFallback && !w.forbids(r.target)
+	rejected, named := w.of(match.ClassRejected, http.StatusServiceUnavailable)
+	switch {
+	case o.good:
+		return w.primary(nil)
+	case has:
+		return fallback
+	case (o.refused || o.full) && named:
+		return rejected
+	case o.refused, o.full:
+		return w.bare(http.StatusServiceUnavailable)
+	default:
+		return answer{status: http.StatusBadGateway, class: w.bare(http.StatusBadGateway).class}
+	}
+}
+
+// forbids reports whether an assertion forbids the fallback to a target.
+func (w *words) forbids(t match.Target) bool {
+	return slices.ContainsFunc(w.forbidden, func(f assert.FallbackForbidden) bool {
+		method := len(f.Methods) == 0 || slices.ContainsFunc(f.Methods, func(m string) bool { return strings.EqualFold(m, t.Method) })
+		route := len(f.Routes) == 0 || slices.ContainsFunc(f.Routes, func(r string) bool {
+			return (fault.Match{Path: r}).Matches(fault.Request{Path: withoutQuery(t.Path)})
+		})
+		return method && route
+	})
+}
+
+func withoutQuery(path string) string {
+	path, _, _ = strings.Cut(path, "?")
+	return path
+}

@@ -1,0 +1,82 @@
+package predict
+
+import (
+	"net/http"
+	"slices"
+	"time"
+
+	"github.com/faultline-go/faultline/breakerref"
+	"github.com/faultline-go/faultline/target/match"
+)
+
+// defect is one way in which a service is not what is declared. The zero value is
+// none.
+type defect struct {
+	says    string // what it does, for a person
+	breaker string // whose it is, for the ones of a breaker
+
+	config       func(*breakerref.Config) // a number is set wrongly
+	late         int                      // a closed breaker takes in an outcome so many outcomes later
+	neverOpens   bool
+	leakEvery    int    // so many calls that it refuses, one goes through
+	opensIn      string // the phase in which it opens without a cause
+	closesAtOnce bool   // after its wait, without probes
+	neverCloses  bool   // probes count as failed
+	blind        bool   // probes count as good
+
+	noFallback bool
+
+	phase   string   // the following concern the calls of this phase only; empty: all
+	targets []string // and to these targets only; empty: all
+	class   string   // of all answers; "error" is a 500 of no class
+	slow    time.Duration
+	tardy   time.Duration // the same for answers to what the breaker refused
+
+	injector string
+	timeout  *time.Duration // towards the injector; 0: none
+	twice    bool           // every call is made twice, to the injector
+	silent   bool           // answers come from a cache
+}
+
+// errorClass is the class of answers that are errors.
+const errorClass = "error"
+
+// concerns reports whether the defect is one of a request's answer.
+func (d defect) concerns(r *request) bool {
+	return (d.phase == "" || d.phase == r.phase) && (len(d.targets) == 0 || slices.Contains(d.targets, r.target.Name))
+}
+
+// delays is how much later an answer comes.
+func (d defect) delays(r *request, refused bool) time.Duration {
+	switch {
+	case !d.concerns(r):
+		return 0
+	case refused:
+		return d.slow + d.tardy
+	}
+	return d.slow
+}
+
+// answers is what is answered in place of a right answer.
+func (d defect) answers(r *request, a answer, w *words) answer {
+	if d.class == "" || !d.concerns(r) {
+		return a
+	}
+	if d.class == errorClass {
+		return answer{status: http.StatusInternalServerError, class: match.Unclassified}
+	}
+	wrong, _ := w.of(d.class, http.StatusOK)
+	return wrong
+}
+
+// repeats reports whether calls to an injector are made twice.
+func (d defect) repeats(injector string) bool { return d.twice && d.injector == injector }
+
+// patience is how long the service waits for an injector that it should wait for
+// so long.
+func (d defect) patience(injector string, declared time.Duration) time.Duration {
+	if d.timeout != nil && d.injector == injector {
+		return *d.timeout
+	}
+	return declared
+}

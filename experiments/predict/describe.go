@@ -1,0 +1,272 @@
+package predict
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/faultline-go/faultline/breakerref"
+	"github.com/faultline-go/faultline/experiments"
+	"github.com/faultline-go/faultline/injector/fault"
+)
+
+// loadWords says what a phase sends.
+func loadWords(p experiments.Phase) string {
+	arrivals := ""
+	if p.Poisson {
+		arrivals = ", at random"
+	}
+	switch {
+	case p.Calls != nil:
+		return callsWords(*p.Calls)
+	case p.Clients != nil:
+		return clientsWords(*p.Clients)
+	case p.Burst != nil:
+		return fmt.Sprintf("%d at once, every %s", p.Burst.Calls, p.Burst.Every)
+	case p.Ramp != nil:
+		return rateWords(p.Ramp.From) + " to " + rateWords(p.Ramp.To) + arrivals
+	case len(p.Steps) > 0:
+		parts := make([]string, 0, len(p.Steps))
+		for _, s := range p.Steps {
+			parts = append(parts, rateWords(s.Rate))
+		}
+		return strings.Join(parts, ", then ") + arrivals
+	case pause(p):
+		return "none"
+	}
+	return rateWords(p.Rate) + arrivals
+}
+
+func callsWords(c experiments.Calls) string {
+	s := fmt.Sprintf("%d calls", c.N)
+	if c.Until != "" {
+		s = fmt.Sprintf("up to %d calls", c.N)
+	}
+	if c.Concurrency == 1 {
+		s += ", one at a time"
+	} else {
+		s += fmt.Sprintf(", %d at a time", c.Concurrency)
+	}
+	if c.Until != "" {
+		s += ", until " + c.Until
+	}
+	return s
+}
+
+func clientsWords(c experiments.Clients) string {
+	s := plural(c.N, "client")
+	switch {
+	case c.ThinkMax == 0:
+		return s
+	case c.ThinkMin == c.ThinkMax:
+		return fmt.Sprintf("%s, thinking %s", s, c.ThinkMax)
+	}
+	return fmt.Sprintf("%s, thinking %s to %s", s, c.ThinkMin, c.ThinkMax)
+}
+
+func rateWords(r experiments.Rate) string {
+	per := r.Per.String()
+	for unit, word := range map[time.Duration]string{time.Second: "s", time.Minute: "min", time.Hour: "h"} {
+		if r.Per == unit {
+			per = word
+		}
+	}
+	return fmt.Sprintf("%d/%s", r.Num, per)
+}
+
+// faultWords says what is wrong in a phase, fault by fault.
+func faultWords(plan *experiments.Plan, p experiments.Phase) []string {
+	var out []string
+	for _, in := range plan.Injectors {
+		for _, r := range p.Faults[in.Name] {
+			s := ruleWords(r)
+			if len(plan.Injectors) > 1 {
+				s = in.Name + ": " + s
+			}
+			out = append(out, s)
+		}
+	}
+	return out
+}
+
+// ruleWords says what one fault does.
+func ruleWords(r fault.Rule) string {
+	var parts []string
+	switch s := r.Select; s.Kind {
+	case fault.SelectRatio:
+		parts = append(parts, strconv.FormatFloat(100*float64(s.Num)/float64(s.Den), 'g', 4, 64)+"%")
+	case fault.SelectFirst:
+		parts = append(parts, fmt.Sprintf("first %d", s.First))
+	case fault.SelectScript:
+		parts = append(parts, "script")
+	default:
+	}
+	if r.Hold != nil {
+		parts = append(parts, fmt.Sprintf("held up to %s", r.Hold.Max))
+	}
+	switch l := r.Latency; {
+	case l.Max == 0:
+	case l.Min == l.Max:
+		parts = append(parts, "+"+l.Max.String())
+	default:
+		parts = append(parts, fmt.Sprintf("+%s to %s", l.Min, l.Max))
+	}
+	switch r.Action {
+	case fault.ActionRespond:
+		parts = append(parts, strconv.Itoa(r.Respond.Status))
+	case fault.ActionPass:
+	default:
+		parts = append(parts, string(r.Action))
+	}
+	if matched(r) {
+		parts = append(parts, strings.TrimSpace("for "+strings.TrimSpace(r.Match.Method+" "+r.Match.Path)))
+	}
+	return strings.Join(parts, " ")
+}
+
+// stateWords says in which states each breaker is in a phase.
+func stateWords(plan *experiments.Plan, ran []played, i int) []string {
+	var out []string
+	for _, b := range plan.Breakers {
+		if !b.Declared {
+			continue
+		}
+		s := statesOf(ran, i, b.Name, b.Config.Initial)
+		if len(plan.Breakers) > 1 {
+			s = b.Name + ": " + s
+		}
+		out = append(out, s)
+	}
+	return out
+}
+
+// statesOf words the states of a breaker (of its first instance) in phase i.
+func statesOf(ran []played, i int, breaker string, initial breakerref.State) string {
+	state := initial
+	for _, p := range ran[:i] {
+		for _, c := range own(p.changes, breaker) {
+			state = c.to
+		}
+	}
+	all := []breakerref.State{state}
+	for _, c := range own(ran[i].changes, breaker) {
+		all = append(all, c.to)
+	}
+	if len(all) <= mostStates {
+		words := make([]string, 0, len(all))
+		for _, s := range all {
+			words = append(words, stateWord(s))
+		}
+		return strings.Join(words, ", ")
+	}
+	opened, probed := 0, 0
+	for _, c := range all[1:] {
+		switch c {
+		case breakerref.Open:
+			opened++
+		case breakerref.HalfOpen:
+			probed++
+		default:
+		}
+	}
+	return fmt.Sprintf("%dx half-open, %dx open, ends %s", probed, opened, stateWord(all[len(all)-1]))
+}
+
+// mostStates is how many states are spelled out.
+const mostStates = 3
+
+// own is the changes of a breaker in the first instance of the service.
+func own(cs []change, breaker string) []change {
+	var out []change
+	for _, c := range cs {
+		if c.breaker == breaker && c.instance == cs[0].instance {
+			out = append(out, c)
+		}
+	}
+	return out
+}
+
+func stateWord(s breakerref.State) string {
+	return strings.ReplaceAll(strings.ToLower(s.String()), "_", "-")
+}
+
+// supposed is what a forecast takes for granted.
+func supposed(plan *experiments.Plan) []string {
+	out := []string{fmt.Sprintf("it answers within %s, beside what its dependencies take", 2*quick+2*hop)}
+	if by := plan.Correlate.Order[0]; by != rungAggregate && by != "single_flight" {
+		out = append(out, "it passes "+by+" on to its dependencies")
+	}
+	for _, in := range plan.Injectors {
+		if in.Upstream != "" {
+			out = append(out, fmt.Sprintf("the real %s answers in %s", in.Name, upstreamTook))
+		}
+	}
+	if ref := plan.SUT.Reference; ref != nil {
+		return append(out, otherwise(plan, ref)...)
+	}
+	out = append(out, "it calls a dependency once, without retries")
+	if hasFallback(plan) {
+		out = append(out, "what fails or is rejected is answered by its fallback")
+	} else {
+		out = append(out, "it has no fallback, as no class fallback is declared")
+	}
+	if _, guessed := timeouts(plan); len(guessed) > 0 && patienceMatters(plan, guessed) {
+		out = append(out, fmt.Sprintf("it gives up on %s after %s, half of load.timeout, as no assertion says when", strings.Join(guessed, ", "), plan.Timeout/2))
+	}
+	if slices.ContainsFunc(plan.Phases, func(p experiments.Phase) bool {
+		for _, rules := range p.Faults {
+			if slices.ContainsFunc(rules, matched) {
+				return true
+			}
+		}
+		return false
+	}) {
+		out = append(out, "what it sends to a dependency is what the faults match")
+	}
+	return out
+}
+
+// patienceMatters reports whether a fault may outlast the service's patience.
+func patienceMatters(plan *experiments.Plan, injectors []string) bool {
+	return slices.ContainsFunc(plan.Phases, func(p experiments.Phase) bool {
+		return slices.ContainsFunc(injectors, func(in string) bool {
+			return slices.ContainsFunc(p.Faults[in], func(r fault.Rule) bool {
+				return r.Action == fault.ActionHang || r.Latency.Max > plan.Timeout/4
+			})
+		})
+	})
+}
+
+// otherwise says where faultline's own service is set otherwise than is declared.
+func otherwise(plan *experiments.Plan, ref *experiments.Reference) []string {
+	var out []string
+	services := []*experiments.Reference{ref}
+	for _, r := range ref.Routes {
+		if r.Service != nil {
+			services = append(services, r.Service)
+		}
+	}
+	for _, s := range services {
+		if s.Defect != "" {
+			out = append(out, fmt.Sprintf("sut.reference has the defect %s; played is one without", s.Defect))
+		}
+		for _, b := range plan.Breakers {
+			got, want := s.Breaker, b.Config
+			got.Name, want.Name = "", ""
+			if b.Injector == s.Injector && b.Declared && got != want {
+				out = append(out, fmt.Sprintf("sut.reference is set otherwise than breakers.%s says; played is what breakers.%s says", b.Name, b.Name))
+			}
+		}
+	}
+	return out
+}
+
+// plural counts things.
+func plural(n int, thing string) string {
+	if n == 1 {
+		return "1 " + thing
+	}
+	return fmt.Sprintf("%d %ss", n, thing)
+}

@@ -1,0 +1,163 @@
+package experiments
+
+// sutSchema is the system under test: of four ways to have one, one is taken.
+func sutSchema() schema {
+	props := keys{
+		"reference": object(plus(serviceSchema(), keys{"workers": count(1), "routes": list(routeSchema())})),
+		"launch": object(keys{
+			"command": some(ref(textDef)), "dir": ref(textDef), "env": named(ref(textDef)), "stop": ref(durationDef),
+		}, "command"),
+		"replicas":        named(ref(urlDef)).with("minProperties", 1),
+		"base_url":        ref(urlDef),
+		"ready":           object(keys{"get": ref(pathDef), "expect": statusSchema(), "timeout": ref(durationDef)}, "get"),
+		"instance_header": {"type": "string"},
+	}
+	return object(props).with("oneOf", []schema{
+		only([]string{"reference"}, []string{"launch", "replicas", "base_url", "ready", "instance_header"}),
+		only([]string{"launch", "base_url", "ready"}, []string{"reference", "replicas"}),
+		only([]string{"replicas"}, []string{"reference", "launch", "base_url", "instance_header"}),
+		only([]string{"base_url"}, []string{"reference", "launch", "replicas"}),
+	})
+}
+
+// plus are the keys of two mappings together.
+func plus(a, b keys) keys {
+	all := keys{}
+	for _, m := range []keys{a, b} {
+		for key, value := range m {
+			all[key] = value
+		}
+	}
+	return all
+}
+
+// serviceSchema is how the reference service treats one dependency.
+func serviceSchema() keys {
+	return keys{
+		"injector": ref(nameDef),
+		"breaker":  object(numbersSchema()),
+		"failure":  some(ref(failureDef)),
+		"timeout":  ref(durationDef),
+		"fallback": object(answerSchema()),
+		"pool":     count(1),
+		"retry":    object(keys{"attempts": count(2), "wait": ref(durationDef)}, "attempts"),
+		"bulkhead": count(1),
+		"defect":   oneOf(Defects()...),
+	}
+}
+
+// routeSchema is a path of the reference service that is served otherwise.
+func routeSchema() schema {
+	props := plus(serviceSchema(), keys{"path": ref(pathDef), "respond": object(answerSchema())})
+	return object(props, "path").with("oneOf", []schema{
+		only([]string{"respond"}, serviceKeys()), only([]string{}, []string{"respond"}),
+	})
+}
+
+func statusSchema() schema { return schema{"type": "integer", "minimum": 200, "maximum": 599} }
+
+// answerSchema is a canned answer.
+func answerSchema() keys {
+	return keys{"status": statusSchema(), "headers": named(ref(textDef)), "body": ref(textDef)}
+}
+
+// numbersSchema are the numbers of a breaker.
+func numbersSchema() keys {
+	return keys{
+		"window":          {"anyOf": []schema{count(1), ref(durationDef)}},
+		"minimum_calls":   count(1),
+		"failure_rate":    ref(shareDef),
+		"wait":            ref(durationDef),
+		"permitted_calls": count(1),
+		"slow_calls":      object(keys{"rate": ref(shareDef), "over": ref(durationDef)}),
+	}
+}
+
+func breakerSchema() schema {
+	return object(plus(numbersSchema(), keys{
+		"injector": ref(nameDef), "target": ref(nameDef), "targets": some(ref(nameDef)),
+		"unit": oneOf("attempt", "call"), "failure": some(ref(failureDef)),
+	})).with("allOf", []schema{apart("target", "targets")})
+}
+
+func injectorSchema() schema {
+	return object(keys{
+		"listen":   {"type": "string", "pattern": ":[0-9]+$"},
+		"upstream": ref(urlDef),
+		"stub":     object(plus(answerSchema(), keys{"latency": ref(durationDef)})),
+	}).with("oneOf", anyKey("upstream", "stub"))
+}
+
+func loadSchema() schema {
+	target := object(keys{
+		"name": ref(nameDef), "method": methodSchema(), "path": ref(pathDef), "headers": named(ref(textDef)),
+		"body": ref(textDef), "weight": count(1), "depends_on": list(ref(nameDef)),
+	}, "name", "path")
+	class := object(keys{
+		"status": some(statusSchema()), "header": named(ref(textDef)), "contains": some(ref(textDef)), "regex": some(ref(textDef)),
+		"jsonpath": schema{"type": "object", "minProperties": 1, "additionalProperties": schema{"type": []string{"string", "number", "boolean", "null"}}},
+	}).with("minProperties", 1)
+	return object(keys{
+		"rate": ref(rateDef), "timeout": ref(durationDef), "max_in_flight": count(1),
+		"targets": list(target).with("minItems", 1), "classify": named(class),
+	}, "targets")
+}
+
+// phaseSchema is a pause, a phase that ends by itself, or one with a duration.
+func phaseSchema() schema {
+	ends := anyKey(shapeCalls, shapeSteps)
+	return object(keys{
+		"name": ref(nameDef), "pause": ref(durationDef), "duration": ref(durationDef), "measure": boolean(),
+		"targets": some(ref(nameDef)), "load": shapesSchema(), "faults": list(faultSchema()),
+	}, "name").with("oneOf", []schema{
+		only([]string{"pause"}, []string{"duration", "measure", "targets", "load"}).with("title", "a pause"),
+		{"required": []string{"load"}, "properties": map[string]any{"pause": false, "duration": false, "load": schema{"anyOf": ends}}},
+		{"required": []string{"duration"}, "properties": map[string]any{"pause": false, "load": schema{"not": schema{"anyOf": ends}}}},
+	})
+}
+
+// shapesSchema is what a phase sends: one shape, and what says more of it.
+func shapesSchema() schema {
+	var of []schema
+	for _, shape := range shapes() {
+		without := minus(shapes(), shape)
+		for _, d := range details() {
+			if len(minus(d.of, shape)) == len(d.of) {
+				without = append(without, d.key)
+			}
+		}
+		of = append(of, only([]string{shape}, without))
+	}
+	step := object(keys{"rate": ref(rateDef), "for": ref(durationDef)}, "rate", "for")
+	return object(keys{
+		shapeRate:     ref(rateDef),
+		shapeRamp:     object(keys{"from": ref(rateDef), "to": ref(rateDef)}, "from", "to"),
+		shapeSteps:    list(step).with("minItems", 1),
+		shapeBurst:    object(keys{"calls": count(1), "every": ref(durationDef)}, "calls", "every"),
+		shapeClients:  count(1),
+		shapeCalls:    count(1),
+		"arrivals":    oneOf("even", "poisson"),
+		"think":       {"anyOf": []schema{ref(durationDef), object(keys{"uniform": uniformSchema()}, "uniform")}},
+		"concurrency": count(1), "gap": ref(durationDef), "until": oneOf("open", "closed"), "breaker": ref(nameDef),
+	}).with("oneOf", of).with("dependentRequired", map[string][]string{"breaker": {"until"}})
+}
+
+func uniformSchema() schema {
+	return list(ref(durationDef)).with("minItems", 2).with("maxItems", 2)
+}
+
+func faultSchema() schema {
+	answer := object(answerSchema(), "status")
+	return object(keys{
+		"injector": ref(nameDef),
+		"match":    object(keys{"method": methodSchema(), "path": ref(pathDef), "header": named(ref(textDef))}),
+		"ratio":    ref(shareDef), "first": count(1), "script": {"type": "string", "pattern": "^[X.]*X[X.]*$"},
+		"respond": answer, "reset": isTrue(), "close": isTrue(), "hang": isTrue(),
+		"latency": object(keys{"fixed": ref(durationDef), "uniform": uniformSchema()}).with("oneOf", anyKey("fixed", "uniform")),
+		"hold":    object(keys{"max": ref(durationDef), "rejected": count(1), "one_by_one": boolean()}, "max"),
+		"stealth": boolean(),
+	}).with("anyOf", anyKey("respond", "reset", "close", "hang", "latency", "hold")).with("allOf", []schema{
+		apart("respond", "reset", "close", "hang"), apart("ratio", "first", "script"), apart("hang", "latency"), apart("hang", "hold"),
+		{"if": schema{"required": []string{"stealth"}, "properties": schema{"stealth": schema{"const": true}}}, "then": schema{"anyOf": anyKey("reset", "close")}},
+	})
+}

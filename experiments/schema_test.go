@@ -1,0 +1,221 @@
+package experiments
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/santhosh-tekuri/jsonschema/v6"
+
+	"github.com/faultline-go/faultline/internal/yamldoc"
+)
+
+// compiledSchema is the schema as a validator reads it.
+func compiledSchema(t *testing.T) *jsonschema.Schema {
+	t.Helper()
+	src, err := Schema()
+	if err != nil {
+		t.Fatal(err)
+	}
+	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(src))
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := jsonschema.NewCompiler()
+	if err := c.AddResource("experiment.json", doc); err != nil {
+		t.Fatal(err)
+	}
+	s, err := c.Compile("experiment.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// TestSchemaKeys holds the schema to the reader: the same keys, and each with what
+// README.md says of it.
+func TestSchemaKeys(t *testing.T) {
+	src, err := Schema()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var root map[string]any
+	if err := json.Unmarshal(src, &root); err != nil {
+		t.Fatal(err)
+	}
+	found := map[string]bool{}
+	schemaKeys(root, "", func(path string, key map[string]any) {
+		found[path] = true
+		if key["description"] == nil && !slices.Contains(speakForThemselves(), path) {
+			t.Errorf("%s has no description", path)
+		}
+	})
+	if diff := cmp.Diff(readerKeys(t), sortedSet(found)); diff != "" {
+		t.Errorf("keys of the reader (-) and of the schema (+):\n%s", diff)
+	}
+}
+
+// speakForThemselves are the keys that README.md has a row but no words for.
+func speakForThemselves() []string {
+	return []string{"load.targets[].name", "load.targets[].method", "phases[].name"}
+}
+
+// schemaKeys visits all keys of a schema by their paths.
+func schemaKeys(s map[string]any, path string, visit func(string, map[string]any)) {
+	for _, group := range []string{"properties", "patternProperties"} {
+		props, _ := s[group].(map[string]any)
+		for key, value := range props {
+			part, ok := value.(map[string]any)
+			if !ok || group == "properties" && s["type"] != "object" {
+				continue // A condition.
+			}
+			name := key
+			if group == "patternProperties" {
+				name = "NAME" + classEnd(key)
+			}
+			visit(path+name, part)
+			schemaKeys(part, path+name+".", visit)
+		}
+	}
+	if below, ok := s["additionalProperties"].(map[string]any); ok {
+		schemaKeys(below, path+"NAME.", visit)
+	}
+	if items, ok := s["items"].(map[string]any); ok {
+		schemaKeys(items, strings.TrimSuffix(path, ".")+"[].", visit)
+	}
+	for _, group := range []string{"oneOf", "anyOf"} {
+		parts, _ := s[group].([]any)
+		for _, part := range parts {
+			if m, ok := part.(map[string]any); ok {
+				schemaKeys(m, path, visit)
+			}
+		}
+	}
+}
+
+// fits validates a file.
+func fits(t *testing.T, s *jsonschema.Schema, file string, src []byte) error {
+	t.Helper()
+	doc := yamldoc.Parse(file, src)
+	return s.Validate(doc.Root().Plain())
+}
+
+// TestSchemaTakesGoodFiles validates whatever loads, and its plan.
+func TestSchemaTakesGoodFiles(t *testing.T) {
+	s := compiledSchema(t)
+	zoo, err := filepath.Glob("../target/zoo/*/experiment*.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range slices.Concat(goodFiles(t), zoo, glob(t, "*.plan.yaml")) {
+		src, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := fits(t, s, file, src); err != nil {
+			t.Errorf("%s: %#v", file, err)
+		}
+	}
+}
+
+// TestSchemaRefusesBadForms takes single lines of a good file to what no file has.
+func TestSchemaRefusesBadForms(t *testing.T) {
+	s := compiledSchema(t)
+	src, err := os.ReadFile("testdata/typo.base.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := fits(t, s, "good", src); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range [][2]string{
+		{"apiVersion: faultline/v1", "apiVersion: faultline/v2"},
+		{"timeout: 5s", "timeout: 5"},
+		{"timeout: 5s", "timeout: 05s"},
+		{"rate: 100/s", "rate: 100"},
+		{"rate: 100/s", "rate: 100/s, calls: 5"},
+		{"rate: 100/s", "rat: 100/s"},
+		{"rate: 100/s", "rate: 100/s, until: open"},
+		{"rate: 100/s", "clients: 5, arrivals: poisson"},
+		{"rate: 100/s", "ramp: { from: 1/s }"},
+		{"duration: 10s", "durration: 10s"},
+		{"duration: 10s", "pause: 10s"},
+		{"calls: 20, until: open, breaker: payments }", "calls: 20, until: open, breaker: payments }, duration: 5s"},
+		{"calls: 20, until: open,", "calls: 20,"},
+		{"close: true", "close: true, reset: true"},
+		{"close: true", "close: false"},
+		{"first: 3,", "first: 3, ratio: 5%,"},
+		{"hang: true", "hang: true, latency: { fixed: 5s }"},
+		{"hang: true", "stealth: true, hang: true"},
+		{"hang: true", "first: 3"},
+		{"status: 503", "status: 99"},
+		{"target: checkout,", "target: checkout, targets: [checkout],"},
+		{"stub: { status: 200 }", "stub: { status: 200 }, upstream: http://127.0.0.1:1"},
+		{"  ready: { get: /health }\n", ""},
+		{"  ready:", "  replicas: { a: http://127.0.0.1:1 }\n  ready:"},
+		{"  ready:", "  reference: {}\n  ready:"},
+		{"at_call: 10", "at_call: 10, max: 3"},
+		{"at_call: 10", "at_call: 0"},
+		{"breaker.leak: payments", "breaker.lek: payments"},
+		{"breaker.leak: payments", "breaker.leak: payments, breaker.closes: payments"},
+		{"breaker.leak: payments", "primary.share: { min: 0.5 }"},
+		{"breaker.leak: payments", "primary.share: {}"},
+		{"breaker.leak: payments", "primary.share: { min: 5% }, backup.share: { min: 5% }"},
+		{"breaker.leak: payments", "primary.share: { min: 5% }, targets: [a], backup.share: { min: 5% }"},
+		{"breaker.leak: payments", "targets: [a]"},
+		{"breaker.leak: payments", "fallback.share: { min: 5% }, targets: [a]"},
+		{"breaker.leak: payments", "all.share: { min: 5% }"},
+		{"breaker.leak: payments", "short.share: { min: 5% }, of: all"},
+		{"breaker.leak: payments", "downstream.abandoned_after: { max: 5s, tolerance: 5% }"},
+		{"breaker.leak: payments", "downstream.calls: { when: open }"},
+		{"breaker.leak: payments", "recovery.time: { max: 5s, for: 5s, target: primary >= 5% }"},
+		{"equals: 1m", "equals: 1m, sequence: [1m]"},
+		{"equals: 1m", "tolerance: 5%"},
+		{"contains: QUEUED", "contain: QUEUED"},
+		{"contains: QUEUED", ""},
+		{"phases:", "steady_state: [primary > 5%]\nphases:"},
+		{"phases:", "correlate: { order: [trace] }\nphases:"},
+	} {
+		bad := strings.Replace(string(src), c[0], c[1], 1)
+		if bad == string(src) {
+			t.Errorf("%q is not in the file", c[0])
+		}
+		if fits(t, s, "bad", []byte(bad)) == nil {
+			t.Errorf("%q for %q is taken", c[1], c[0])
+		}
+		if _, err := LoadPlan("bad", []byte(bad), 1); err == nil {
+			t.Errorf("%q for %q loads", c[1], c[0])
+		}
+	}
+}
+
+// TestSchemaTakesGoodForms takes what is not in a good file of its own.
+func TestSchemaTakesGoodForms(t *testing.T) {
+	s := compiledSchema(t)
+	src, err := os.ReadFile("testdata/typo.base.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range [][2]string{
+		{"duration: 10s\n    load: { rate: 100/s }", "load: { steps: [{ rate: 100/s, for: 10s }] }"},
+		{"rate: 100/s", "rate: 100/s, arrivals: poisson"},
+		{"rate: 100/s", "clients: 3, think: 5ms"},
+		{"breaker.leak: payments", "fallback.latency: { p99: 5s }"},
+		{"breaker.leak: payments", "fallback.latency: { p99: 5s }, targets: checkout"},
+		{"breaker.leak: payments", "unclassified.share: { max: 0% }"},
+		{"breaker.leak: payments", "fallback.forbidden: {}"},
+	} {
+		good := []byte(strings.Replace(string(src), c[0], c[1], 1))
+		if err := fits(t, s, "good", good); err != nil {
+			t.Errorf("%q: %v", c[1], err)
+		}
+		if _, err := LoadPlan("good", good, 1); err != nil {
+			t.Errorf("%q: %v", c[1], err)
+		}
+	}
+}

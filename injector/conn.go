@@ -1,0 +1,214 @@
+package injector
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strconv"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/faultline-go/faultline/target/trace"
+)
+
+// watched is a listener whose connections are watched for attempts that never
+// become a request.
+type watched struct {
+	net.Listener
+	injector *Injector
+}
+
+// Accept notes when the connection came.
+func (w watched) Accept() (net.Conn, error) {
+	c, err := w.Listener.Accept()
+	if err != nil {
+		return nil, err
+	}
+	return &conn{Conn: c, injector: w.injector, fresh: true, since: time.Now(), phase: w.injector.phase.Load().name}, nil
+}
+
+// conn is a connection of a caller. What it is for is to tell, at its end, whether
+// an attempt was made on it that no request tells of: see unread.
+type conn struct {
+	net.Conn
+	injector *Injector
+
+	mu     sync.Mutex
+	busy   bool      // a request was read and is served
+	fresh  bool      // no request has come yet
+	head   []byte    // the first bytes that belong to no request
+	size   int64     // how many such bytes there are
+	since  time.Time // when the first of them came; before that, when the connection did
+	phase  string    // of that moment
+	left   time.Time // when the caller ended the connection
+	reset  bool      // by RST
+	status int       // what the server answered to such bytes by itself
+	said   time.Time // when
+}
+
+// headBytes is how much of what is no request is kept, to say what it looks like.
+const headBytes = 24
+
+// Read watches what the caller sends, and how it leaves.
+func (c *conn) Read(p []byte) (int, error) {
+	n, err := c.Conn.Read(p)
+	now := time.Now()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	// A request being served, its body is read into large buffers. A single byte is
+	// net/http looking whether the caller left: it begins the next request.
+	if ahead := c.busy && len(p) == 1; n > 0 && (ahead || !c.busy) {
+		if c.size == 0 {
+			c.since, c.phase = now, c.injector.phase.Load().name
+		}
+		c.size += int64(n)
+		c.head = append(c.head, p[:min(n, headBytes-len(c.head))]...)
+	}
+	if errors.Is(err, io.EOF) || errors.Is(err, syscall.ECONNRESET) {
+		c.left, c.reset = now, errors.Is(err, syscall.ECONNRESET)
+	}
+	return n, err
+}
+
+// Write watches what the server answers where there is no request.
+func (c *conn) Write(p []byte) (int, error) {
+	c.mu.Lock()
+	if version := []byte("HTTP/1.1 "); !c.busy && c.status == 0 && bytes.HasPrefix(p, version) && len(p) >= len(version)+3 {
+		c.status, _ = strconv.Atoi(string(p[len(version) : len(version)+3])) // 0: no status.
+		c.said = time.Now()
+	}
+	c.mu.Unlock()
+	return c.Conn.Write(p)
+}
+
+// CloseWrite lets the server end a connection softly, where the network can.
+func (c *conn) CloseWrite() error {
+	if half, ok := c.Conn.(interface{ CloseWrite() error }); ok {
+		return half.CloseWrite()
+	}
+	return nil
+}
+
+// begin tells that a request was read: the bytes so far were its head.
+func (c *conn) begin() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.busy, c.fresh, c.head, c.size = true, false, nil, 0
+}
+
+// end tells that a request was served, all of its body read.
+func (c *conn) end() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.busy = false
+}
+
+// unread returns the attempt that was made on a closed connection without a
+// request that could be read, with its end. There is none in these cases, in which
+// nobody can have meant one:
+//
+//   - All that came was requests.
+//   - Nothing came, and the caller closed the connection, or the injector ended. A
+//     client speaks first, so this is a connection that a pool opened in advance,
+//     or opened one too many of, and gave up.
+//   - A connection that has served a request is closed or reset before another.
+//
+// A caller that resets a new connection without a word did not mean to keep it: it
+// gave an attempt up.
+func (c *conn) unread() (a trace.Attempt, complete func(*trace.Attempt), ok bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	gaveUp := c.fresh && c.reset
+	if c.busy || c.size == 0 && !gaveUp {
+		return trace.Attempt{}, nil, false
+	}
+	in := c.injector
+	a = trace.Attempt{
+		Injector: in.cfg.Name, Phase: c.phase, Peer: c.RemoteAddr().String(), Arr: in.offset(c.since), Detail: c.looks(),
+	}
+	left, said, now := c.left, c.said, time.Now()
+	return a, func(a *trace.Attempt) {
+		switch {
+		case c.refused() && !isTLS(c.head):
+			a.Outcome, a.Status, a.Dep = trace.OutcomeAnswered, c.status, in.offset(said)
+		case c.refused(): // What is not encrypted is no answer to this caller.
+			a.Outcome, a.Dep = trace.OutcomeFIN, in.offset(said)
+		case !left.IsZero():
+			a.Outcome, a.Abandon = trace.OutcomeHang, in.offset(left)
+		default:
+			a.Outcome, a.Dep = trace.OutcomeFIN, in.offset(now)
+		}
+	}, true
+}
+
+// refused reports whether the server answered what came before its caller left; it
+// also answers a request that ends in the middle, when nobody is there any more.
+func (c *conn) refused() bool { return c.status != 0 && (c.left.IsZero() || c.said.Before(c.left)) }
+
+// looks says what came instead of a request.
+func (c *conn) looks() string {
+	switch {
+	case c.size == 0:
+		return "no request: the caller reset the connection before it sent anything"
+	case isTLS(c.head):
+		return "no request: a TLS handshake, but this port speaks plain HTTP"
+	case bytes.HasPrefix(c.head, []byte("PRI * HTTP/2")):
+		return "no request: HTTP/2, but this port speaks HTTP/1.1"
+	case c.refused():
+		return fmt.Sprintf("no request that can be served: %d bytes that begin %q were answered %d", c.size, c.head, c.status)
+	}
+	return fmt.Sprintf("no request: the connection ended after %d bytes, %q", c.size, c.head)
+}
+
+// isTLS reports whether these are the first bytes of a TLS record with a
+// handshake (RFC 8446, section 5.1).
+func isTLS(head []byte) bool { return len(head) >= 2 && head[0] == 0x16 && head[1] == 3 }
+
+// connKey is the context key of a request's *conn.
+type connKey struct{}
+
+// withConn lets a request find its connection.
+func withConn(ctx context.Context, c net.Conn) context.Context {
+	return context.WithValue(ctx, connKey{}, c)
+}
+
+// connOf is the connection of a request.
+func connOf(r *http.Request) (*conn, bool) {
+	c, ok := r.Context().Value(connKey{}).(*conn)
+	return c, ok
+}
+
+// track follows connections: Close waits for them, and what came on one without
+// becoming a request is recorded at its end. A connection is counted by the accept
+// loop, which has ended before Close waits.
+func (i *Injector) track(nc net.Conn, s http.ConnState) {
+	c, ours := nc.(*conn)
+	switch s {
+	case http.StateNew:
+		i.work.Add(1)
+	case http.StateIdle:
+		if ours {
+			c.end()
+		}
+	case http.StateClosed:
+		if ours {
+			i.recordUnread(c)
+		}
+		i.work.Done()
+	case http.StateHijacked:
+		i.work.Done()
+	case http.StateActive:
+	}
+}
+
+// recordUnread records the attempt on a closed connection that no request tells of.
+func (i *Injector) recordUnread(c *conn) {
+	if a, complete, ok := c.unread(); ok {
+		i.cfg.Recorder.Departed(i.cfg.Recorder.Arrived(a), complete)
+	}
+}

@@ -1,0 +1,47 @@
+package main
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/sony/gobreaker/v2"
+)
+
+// guard runs a request for a rate, or refuses to.
+type guard func(ask func() (float64, error)) (float64, error)
+
+// guardOf returns the breaker of a profile: the good one, or one with a defect.
+func guardOf(profile string) (guard, error) {
+	switch s := settings(); profile {
+	case "", "good":
+		return gobreaker.NewCircuitBreaker[float64](s).Execute, nil
+	case "probes-10":
+		// Defect: MaxRequests reads like a limit of the closed state, but it is how
+		// many calls try a dependency that may still be down.
+		s.MaxRequests = 10
+		return gobreaker.NewCircuitBreaker[float64](s).Execute, nil
+	case "per-request":
+		// Defect: every request has a breaker of its own, which never sees a second
+		// failure.
+		return func(ask func() (float64, error)) (float64, error) {
+			return gobreaker.NewCircuitBreaker[float64](s).Execute(ask)
+		}, nil
+	case "rate-limits-only":
+		// Defect: only errors that are listed are failures, and a 5xx is not.
+		s.IsSuccessful = func(err error) bool { return statusOf(err) != 429 }
+		return gobreaker.NewCircuitBreaker[float64](s).Execute, nil
+	default:
+		return nil, fmt.Errorf("no profile is called %q", profile)
+	}
+}
+
+// settings is the breaker as it should be: five failures in a row open it for a
+// second, then three calls may try, and all of them must succeed.
+func settings() gobreaker.Settings {
+	return gobreaker.Settings{
+		Name:        "rates",
+		MaxRequests: 3,
+		Timeout:     time.Second,
+		ReadyToTrip: func(c gobreaker.Counts) bool { return c.ConsecutiveFailures >= 5 },
+	}
+}
