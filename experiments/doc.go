@@ -39,7 +39,7 @@
 //	    fallback?: {status (200), headers?, body?}
 //	    pool?, bulkhead?                    most connections, most attempts under way
 //	    retry?: {attempts, wait (0s)}
-//	    defect?                             a wrong behaviour, see [Defects]
+//	    defect?                             a wrong behaviour, see Defects
 //	    workers?                            most requests under way
 //	    routes?:                            the first that matches
 //	      - path                            may end in *

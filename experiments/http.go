@@ -9,12 +9,11 @@ import (
 	"github.com/faultline-go/faultline/internal/yamldoc"
 )
 
-// respond reads a canned answer: the status, and headers and body of m. Without a
-// default, the status must be given.
-func respond(m *yamldoc.Map, at yamldoc.Value, def int) fault.Respond {
+// respond reads a canned answer: the status, and headers and body of m.
+func respond(m *yamldoc.Map, at yamldoc.Value) fault.Respond {
 	body := m.Get("body")
 	r := fault.Respond{
-		Status:  status(at, def),
+		Status:  status(at, 200),
 		Headers: headers(m.Get("headers")),
 		Body:    body.Text(""),
 	}

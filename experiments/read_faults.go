@@ -86,7 +86,7 @@ func action(rule *fault.Rule, m *yamldoc.Map) {
 	if key == "respond" {
 		rm := m.Get(key).Map("{status: 503}")
 		rule.Action = fault.ActionRespond
-		rule.Respond = respond(rm, rm.Need("status"), 200)
+		rule.Respond = respond(rm, rm.Need("status"))
 		rm.Done()
 		return
 	}

@@ -52,7 +52,7 @@ func (r *reader) service(m *yamldoc.Map, name string) *Reference {
 	b.Done()
 	if fallback := m.Get("fallback"); fallback.Exists() {
 		fm := fallback.Map("{status: 200, body: QUEUED}")
-		answer := respond(fm, fm.Get("status"), 200)
+		answer := respond(fm, fm.Get("status"))
 		ref.Fallback = &answer
 		fm.Done()
 	}
@@ -101,7 +101,7 @@ func (r *reader) route(v yamldoc.Value, earlier []Route) Route {
 		return route
 	}
 	am := answer.Map("{status: 200}")
-	canned := respond(am, am.Get("status"), 200)
+	canned := respond(am, am.Get("status"))
 	am.Done()
 	route.Respond = &canned
 	for _, key := range serviceKeys() {

@@ -35,7 +35,10 @@ func details() []detail {
 	return []detail{
 		{"arrivals", timed},
 		{"think", []string{shapeClients}},
-		{"concurrency", calls}, {"gap", calls}, {"until", calls}, {"breaker", calls},
+		{"concurrency", calls},
+		{"gap", calls},
+		{"until", calls},
+		{"breaker", calls},
 	}
 }
 

@@ -3,6 +3,7 @@ package experiments
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -190,9 +191,7 @@ func assertionSchema() schema {
 			"phase": ref(nameDef),
 			kind:    rule.value,
 		}
-		for key, value := range rule.beside {
-			props[key] = value
-		}
+		maps.Copy(props, rule.beside)
 		s := object(props, "id", "phase", kind)
 		if strings.HasPrefix(kind, "*") {
 			delete(props, kind)

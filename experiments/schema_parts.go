@@ -1,5 +1,7 @@
 package experiments
 
+import "maps"
+
 // sutSchema is the system under test: of four ways to have one, one is taken.
 func sutSchema() schema {
 	props := keys{
@@ -22,12 +24,8 @@ func sutSchema() schema {
 
 // plus are the keys of two mappings together.
 func plus(a, b keys) keys {
-	all := keys{}
-	for _, m := range []keys{a, b} {
-		for key, value := range m {
-			all[key] = value
-		}
-	}
+	all := maps.Clone(a)
+	maps.Copy(all, b)
 	return all
 }
 

@@ -2,6 +2,7 @@ package experiments
 
 import (
 	_ "embed"
+	"maps"
 	"strings"
 )
 
@@ -60,11 +61,11 @@ func describe(s schema, path string, rows map[string]row) {
 		}
 		out := keys{}
 		for key, value := range props {
-			name := path + key
+			name := key
 			if group == "patternProperties" {
-				name = path + "NAME" + classEnd(key)
+				name = "NAME" + classEnd(key)
 			}
-			out[key] = described(value, name, rows)
+			out[key] = described(value, path+name, rows)
 		}
 		s[group] = out
 	}
@@ -76,19 +77,24 @@ func describe(s schema, path string, rows map[string]row) {
 	}
 	for _, group := range []string{"oneOf", "anyOf"} {
 		if parts, ok := s[group].([]schema); ok {
-			out := make([]schema, len(parts))
-			for i, part := range parts {
-				out[i] = part.clone()
-				describe(out[i], path, rows)
-			}
-			s[group] = out
+			s[group] = describeAll(parts, path, rows)
 		}
 	}
 }
 
+// describeAll describes alternatives.
+func describeAll(parts []schema, path string, rows map[string]row) []schema {
+	out := make([]schema, len(parts))
+	for i, part := range parts {
+		out[i] = maps.Clone(part)
+		describe(out[i], path, rows)
+	}
+	return out
+}
+
 // described is a part with what the reference says of it.
 func described(s schema, path string, rows map[string]row) schema {
-	out := s.clone()
+	out := maps.Clone(s)
 	if text := rows[path].text(); text != "" {
 		out["description"] = text
 	}
@@ -102,12 +108,4 @@ func classEnd(pattern string) string {
 		return ofLatency
 	}
 	return ofShare
-}
-
-func (s schema) clone() schema {
-	out := schema{}
-	for key, value := range s {
-		out[key] = value
-	}
-	return out
 }

@@ -19,7 +19,7 @@ type breaker struct {
 	state    breakerref.State
 	refused  int
 	seen     int // outcomes in the phase of defect.opensIn
-	late     []func()
+	skipped  int // outcomes that were to open it, in a row
 }
 
 // change is a change of a breaker's state.
@@ -81,14 +81,31 @@ func (b *breaker) record(p permit, failed bool, took time.Duration) {
 	case p.half && b.defect.blind:
 		failed, took = false, 0
 	}
-	b.late = append(b.late, func() { b.machine.Record(b.clock(), failed, took) })
-	for len(b.late) > 0 && (len(b.late) > b.defect.late || b.machine.State() != breakerref.Closed) {
-		take := b.late[0]
-		b.late = b.late[1:]
-		take()
-		b.note()
+	if b.tooLate(failed, took) {
+		return
 	}
+	b.machine.Record(b.clock(), failed, took)
+	b.note()
 	b.opens()
+}
+
+// tooLate reports whether an outcome is overlooked that would open the breaker, which
+// then opens so many outcomes later.
+func (b *breaker) tooLate(failed bool, took time.Duration) bool {
+	if b.defect.late == 0 || b.machine.State() != breakerref.Closed {
+		return false
+	}
+	right := b.machine.Clone()
+	right.Record(b.clock(), failed, took)
+	switch {
+	case right.State() == breakerref.Closed:
+		return false
+	case b.skipped == b.defect.late:
+		b.skipped = 0
+		return false
+	}
+	b.skipped++
+	return true
 }
 
 // opens opens the breaker without a cause, where the defect is that.
@@ -97,7 +114,11 @@ func (b *breaker) opens() {
 		return
 	}
 	b.seen++
-	if b.seen == min(b.declared.MinimumCalls, b.declared.Window) && b.machine.State() == breakerref.Closed {
+	enough := b.declared.MinimumCalls
+	if b.declared.WindowType == breakerref.CountBased {
+		enough = min(enough, b.declared.Window)
+	}
+	if b.seen == enough && b.machine.State() == breakerref.Closed {
 		_ = b.machine.Transition(b.clock(), breakerref.Open) // It may, from CLOSED.
 		b.note()
 	}

@@ -16,7 +16,7 @@ type defect struct {
 	breaker string // whose it is, for the ones of a breaker
 
 	config       func(*breakerref.Config) // a number is set wrongly
-	late         int                      // a closed breaker takes in an outcome so many outcomes later
+	late         int                      // it opens so many outcomes too late
 	neverOpens   bool
 	leakEvery    int    // so many calls that it refuses, one goes through
 	opensIn      string // the phase in which it opens without a cause

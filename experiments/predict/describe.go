@@ -161,17 +161,13 @@ func statesOf(ran []played, i int, breaker string, initial breakerref.State) str
 		}
 		return strings.Join(words, ", ")
 	}
-	opened, probed := 0, 0
+	probed := 0
 	for _, c := range all[1:] {
-		switch c {
-		case breakerref.Open:
-			opened++
-		case breakerref.HalfOpen:
+		if c == breakerref.HalfOpen {
 			probed++
-		default:
 		}
 	}
-	return fmt.Sprintf("%dx half-open, %dx open, ends %s", probed, opened, stateWord(all[len(all)-1]))
+	return fmt.Sprintf("%s; probed %dx; %s", stateWord(all[0]), probed, stateWord(all[len(all)-1]))
 }
 
 // mostStates is how many states are spelled out.

@@ -220,7 +220,7 @@ func judge(plan *experiments.Plan, report assert.Report, calls int) ([]Assertion
 // judging plays wrong services, each only once.
 type judging struct {
 	plan     *experiments.Plan
-	calls    int // of a right service
+	calls    int                                  // of a right service
 	verdicts map[string]map[string]assert.Verdict // by defect, by assertion
 }
 

@@ -15,8 +15,8 @@ type live struct{ breakers []*guess }
 type guess struct {
 	name, injector     string
 	targets            []string
-	free               int // admissions in a row that make it look closed
-	rejected, admitted int // in a row
+	free               int           // admissions in a row that make it look closed
+	rejected, admitted int           // in a row
 	since              time.Duration // end of the first of the rejections
 }
 

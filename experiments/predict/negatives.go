@@ -219,7 +219,7 @@ func wrongCalls(plan *experiments.Plan, r assert.DownstreamCalls, phase string) 
 	low := defect{phase: phase, silent: true, says: "answers without calling " + r.Injector}
 	switch {
 	case r.When == assert.StateOpen:
-		high = defect{breaker: r.Breaker, leakEvery: 2, says: "lets every other call through that it should reject"}
+		high = defect{breaker: r.Breaker, leakEvery: 10, says: "lets every tenth call through that it should reject"}
 	case r.When == assert.StateHalfOpen:
 		high = defect{breaker: r.Breaker, config: func(c *breakerref.Config) { c.Permitted = math.MaxInt16 }, says: "lets every call through when half-open"}
 		low = defect{breaker: r.Breaker, config: func(c *breakerref.Config) { c.Permitted = 1 }, says: "lets one probe through"}

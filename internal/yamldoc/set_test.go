@@ -1,6 +1,7 @@
 package yamldoc
 
 import (
+	"maps"
 	"strings"
 	"testing"
 
@@ -84,10 +85,7 @@ func TestSet(t *testing.T) {
 		"assert.trips.breaker.opens=payments": {"", ""},
 	} {
 		got, problems := setRead(set)
-		after := map[string]string{}
-		for k, v := range before {
-			after[k] = v
-		}
+		after := maps.Clone(before)
 		if want[0] != "" {
 			after[want[0]] = want[1]
 		}
