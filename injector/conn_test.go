@@ -1,6 +1,7 @@
 package injector_test
 
 import (
+	"bufio"
 	"bytes"
 	"crypto/tls"
 	"fmt"
@@ -10,11 +11,13 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/faultline-go/faultline/injector"
 	"github.com/faultline-go/faultline/injector/fault"
 	"github.com/faultline-go/faultline/target/match"
+	"github.com/faultline-go/faultline/target/memnet"
 	"github.com/faultline-go/faultline/target/trace"
 )
 
@@ -126,6 +129,49 @@ func TestAttemptsWithoutARequest(t *testing.T) {
 			if c.send != "" && !c.reset && a.Arr < sent {
 				t.Errorf("arrived at %v, before it was sent at %v: that the connection came is no arrival", a.Arr, sent)
 			}
+		})
+	}
+}
+
+// The same in virtual time, where it is certain that the injector saw the end: only a
+// new connection that is reset is an attempt.
+func TestEndsOfIdleConnections(t *testing.T) {
+	for _, c := range []struct {
+		name        string
+		used, reset bool
+		want        int // attempts that are no requests
+	}{
+		{"unused, closed", false, false, 0},
+		{"unused, reset", false, true, 1},
+		{"used, closed", true, false, 0},
+		{"used, reset", true, true, 0},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				n := memnet.New(1)
+				d := start(t, injector.Config{Listen: n.Listen, Addr: "dep:80"})
+				conn, err := n.DialContext(t.Context(), "tcp", "dep:80")
+				if err != nil {
+					t.Fatal(err)
+				}
+				requests := 0
+				if c.used {
+					requests++
+					observer{conn, bufio.NewReader(conn)}.served(t, 10)
+				}
+				time.Sleep(time.Minute)
+				if c.reset {
+					if err := conn.(interface{ SetLinger(sec int) error }).SetLinger(0); err != nil {
+						t.Fatal(err)
+					}
+				}
+				_ = conn.Close()
+				time.Sleep(time.Second)
+				as := d.attempts(t)
+				if len(as) != requests+c.want || c.want == 1 && (!as[0].Unread() || as[0].Abandon < time.Minute || as[0].Arr > ms) {
+					t.Errorf("%d attempts, want %d requests and %d others: %+v", len(as), requests, c.want, as)
+				}
+			})
 		})
 	}
 }

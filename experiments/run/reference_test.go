@@ -212,15 +212,13 @@ func TestReferenceServiceIsBuiltAsWritten(t *testing.T) {
 		part, path, faults string
 		want               seenOfCalls
 	}{
-		"nothing":  {"", "/first", "", seenOfCalls{Main: 24, AtOnce: 12, Good: 24}},
-		"pool":     {"pool: 2", "/first", "", seenOfCalls{Main: 24, AtOnce: 2, Good: 24}},
-		"bulkhead": {"bulkhead: 3", "/first", "", seenOfCalls{Main: 3, AtOnce: 3, Good: 3}},
-		"workers":  {"workers: 4", "/first", "", seenOfCalls{Main: 24, AtOnce: 4, Good: 24}},
-		"retry":    {"retry: { attempts: 3 }", "/first", failing, seenOfCalls{Main: 72, AtOnce: 12}},
-		"retry wait": {"retry: { attempts: 2, wait: 2s }", "/first", failing,
-			seenOfCalls{Main: 48, AtOnce: 12, Slow: 24}},
-		"defect": {"fallback: { status: 200, body: '' }\n    defect: no_timeout\n    timeout: 10ms", "/first", "",
-			seenOfCalls{Main: 24, AtOnce: 12, Good: 24}},
+		"nothing":            {"", "/first", "", seenOfCalls{Main: 24, AtOnce: 12, Good: 24}},
+		"pool":               {"pool: 2", "/first", "", seenOfCalls{Main: 24, AtOnce: 2, Good: 24}},
+		"bulkhead":           {"bulkhead: 3", "/first", "", seenOfCalls{Main: 3, AtOnce: 3, Good: 3}},
+		"workers":            {"workers: 4", "/first", "", seenOfCalls{Main: 24, AtOnce: 4, Good: 24}},
+		"retry":              {"retry: { attempts: 3 }", "/first", failing, seenOfCalls{Main: 72, AtOnce: 12}},
+		"retry wait":         {"retry: { attempts: 2, wait: 2s }", "/first", failing, seenOfCalls{Main: 48, AtOnce: 12, Slow: 24}},
+		"defect":             {"defect: no_timeout\n    timeout: 10ms", "/first", "", seenOfCalls{Main: 24, AtOnce: 12, Good: 24}},
 		"another dependency": {"bulkhead: 1\n    timeout: 10ms\n    " + routes, "/pay/1", "", seenOfCalls{Other: 24, AtOnce: 12, Good: 24}},
 		"no dependency":      {routes, "/browse", "", seenOfCalls{Good: 24}},
 	} {

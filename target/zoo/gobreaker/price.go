@@ -51,8 +51,7 @@ func (e statusError) Error() string { return fmt.Sprintf("the rate service answe
 
 // statusOf is the status of an answer other than 200, or 0.
 func statusOf(err error) int {
-	var status statusError
-	if errors.As(err, &status) {
+	if status, ok := errors.AsType[statusError](err); ok {
 		return int(status)
 	}
 	return 0
@@ -73,7 +72,7 @@ func (c *rateClient) ask(ctx context.Context, incoming http.Header) (float64, er
 	if err != nil {
 		return 0, err
 	}
-	defer resp.Body.Close()
+	defer func() { _ = resp.Body.Close() }() // It was only read.
 	if resp.StatusCode != http.StatusOK {
 		return 0, statusError(resp.StatusCode)
 	}
