@@ -111,6 +111,13 @@ func wrongedOnce() map[string]func(*setup) {
 			s.Breaker.Wait, s.Breaker.WaitMultiplier, s.Breaker.WaitMax = 500*ms, 3, 8*time.Second
 			outage(s, phase{Duration: 14 * time.Second, Rate: 50, Faults: unavailable()}, phase{Duration: 12 * time.Second, Rate: 50})
 		},
+		"the client leaves as the dependency answers, and the service lets go": func(s *setup) {
+			s.Breaker.Window, s.Breaker.MinimumCalls, s.Breaker.FailureRate, s.Breaker.Permitted, s.Breaker.Wait = 5, 2, 20, 1, 300*ms
+			s.Pool, s.ClientTimeout, s.Propagates, s.Fallback = 1, 200*ms, true, fixed(ms/5)
+			s.Net, s.Own, s.Post, s.Base = span{ms / 50, 3 * ms / 10}, span{ms / 20, ms}, span{ms / 50, ms / 2}, span{ms / 2, 2 * ms}
+			s.Stalls = stalls{Every: 200 * ms, Took: span{50 * ms, 200 * ms}}
+			s.Phases = []phase{{Name: "outage0", Duration: 1900 * ms, Rate: 20, Faults: hanging()}, {Name: "recovery0", Duration: 3600 * ms, Rate: 20, Jitter: ms}}
+		},
 		"a success is recorded late, among failures": func(s *setup) {
 			s.Breaker.Window, s.Breaker.MinimumCalls, s.Breaker.FailureRate = 11, 9, 95
 			s.Stalls = stalls{Every: 200 * ms, Took: span{50 * ms, 200 * ms}}

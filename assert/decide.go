@@ -287,10 +287,11 @@ func (v *view) outcome(a *admission) {
 }
 
 // givenUp reports whether the SUT may have given an attempt up that the dependency
-// saw answered: it answered before, or from its fallback, or tried again.
+// saw answered: its client had left, or it answered before, or from its fallback,
+// or tried again.
 func (a *admission) givenUp() bool {
 	c := a.call.Call
-	return c.Answered() && (c.End < a.o || c.Class == match.ClassFallback) || a.retried
+	return leaves(&c) || c.Answered() && (c.End < a.o || c.Class == match.ClassFallback) || a.retried
 }
 
 // bad reports whether the breaker may count the outcome against the dependency.

@@ -38,6 +38,21 @@
 // breaker to have been open for a wait between two of them, and 2N+10 further ones
 // with no rejection inside.
 //
+// # Without ids
+//
+// On the lowest rung of correlation attempts carry no id. A call during which none
+// arrived is a rejection; every attempt is the admission of an unknown call, and was
+// decided between the first sending of a call that was under way when it arrived,
+// and that arrival. If the breaker may count calls and not attempts, as many of them
+// stand for one call as ever arrived during any.
+//
+// # Clients
+//
+// What came after a phase is not held against its calls: one that was under way when
+// the phase ended is left out if calls that were all right took as long, else it may
+// be either. A latency passes by the time since a call was due and fails by the time
+// since it was sent. What this process slept is nobody's fault.
+//
 // # Reference
 //
 // What the declared breaker does with the observed outcomes is bounded over all

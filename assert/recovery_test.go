@@ -115,3 +115,26 @@ func TestRecoveryAgreesWithEveryStretch(t *testing.T) {
 		t.Errorf("%v: not every result was seen", results)
 	}
 }
+
+// A stretch may begin between two calls and end before the next bad one: that it
+// held there is not known by any call, and fails nobody.
+func TestRecoveryBetweenTwoCalls(t *testing.T) {
+	gaps, good := []time.Duration{ms}, []bool{false}
+	for range 20 {
+		gaps, good = append(gaps, 10*ms), append(good, true)
+	}
+	for i := range 60 {
+		gap := 10 * ms
+		if i == 0 {
+			gap = 5 * ms
+		}
+		gaps, good = append(gaps, gap), append(good, false)
+	}
+	spec, tr := recovery(gaps, good, 700*ms)
+	spec.Assertions = []assert.Assertion{{ID: "recovers", Phase: "recovery", Rule: assert.RecoveryTime{
+		Breaker: "cb", Max: 5 * ms, Target: assert.Criterion{Subject: "primary", AtLeast: true, Share: 1}, For: 200 * ms,
+	}}}
+	if v := assert.Evaluate(spec, tr).Verdicts[0]; v.Result != assert.Inconclusive {
+		t.Errorf("%s: %s; %s", v.Result, v.Observed, v.Reason)
+	}
+}

@@ -79,11 +79,6 @@ func (r DownstreamCalls) judge(e *evidence, a Assertion) Verdict {
 		out.Observed = n.attempts.String() + " attempts"
 	}
 	out.Observed += fmt.Sprintf(", %s meanwhile", plural(n.calls, "call"))
-	if r.When == StateOpen {
-		// What came about when it opened, or when its wait was over, another state
-		// explains as well; as with a leak, only what lies wholly inside counts.
-		n.attempts.Hi = n.attempts.Lo
-	}
 	switch {
 	case r.Max != nil && n.attempts.Lo > *r.Max:
 		out.Result, out.Reason = Fail, "more attempts arrived than are allowed"
@@ -143,17 +138,13 @@ func (r DownstreamCalls) during(e *evidence, a Assertion) attemptCount {
 	w, _ := e.window(a)
 	guests := map[*trace.Attempt]bool{}
 	for _, v := range e.views[r.Breaker] {
-		spans, probes := v.stays(r.When, w), v.probesOf(w)
+		spans, probes, told := v.stays(r.When, w), v.probesOf(w), r.When == StateOpen && v.told(w)
 		for _, x := range v.adm {
 			if x.attempt.Phase != a.Phase && (a.Phase != "" || !e.measured(x.attempt.Phase)) {
 				continue
 			}
 			sure, may := r.place(x, spans, probes[x])
-			if x.ghost {
-				may = may && !guests[x.attempt] // every instance may be the one that it asked
-				guests[x.attempt] = guests[x.attempt] || may
-			}
-			n.add(x, sure && !x.ghost, may)
+			n.add(x, sure, may && !told, guests) // what came about when it opened, the state before explains
 		}
 		n.calls += v.pressing(r.When, spans, w)
 	}
@@ -167,12 +158,19 @@ func (n *attemptCount) name(id string) {
 	}
 }
 
-// add takes in an admission.
-func (n *attemptCount) add(x *admission, sure, may bool) {
-	n.attempts.Hi += one(may) * x.count
-	if sure {
+// add takes in an admission. A ghost is met at every instance, as each may be the
+// one that it asked, and counts once.
+func (n *attemptCount) add(x *admission, sure, may bool, guests map[*trace.Attempt]bool) {
+	switch {
+	case x.ghost:
+		n.attempts.Hi += one((sure || may) && !guests[x.attempt])
+		guests[x.attempt] = guests[x.attempt] || sure || may
+	case sure:
 		n.attempts.Lo += x.count
+		n.attempts.Hi += x.count
 		n.name(x.id())
+	case may:
+		n.attempts.Hi += x.count
 	}
 }
 
@@ -192,7 +190,7 @@ func (r DownstreamCalls) place(x *admission, spans stays, vis *visit) (sure, may
 // wait.
 func (v *view) probesOf(w Interval) map[*admission]*visit {
 	probes := map[*admission]*visit{}
-	if !v.breaker.Declared || v.blind() || v.unexplained(w) != "" {
+	if !v.told(w) {
 		return probes
 	}
 	for _, vis := range v.visits {
@@ -204,6 +202,12 @@ func (v *view) probesOf(w Interval) map[*admission]*visit {
 		}
 	}
 	return probes
+}
+
+// told reports whether what a declared breaker does explains every admission of a
+// window, so that none but those wholly inside an open interval can be leaks.
+func (v *view) told(w Interval) bool {
+	return v.breaker.Declared && !v.blind() && v.unexplained(w) == ""
 }
 
 // pressing counts the calls of a window that were sent while the breaker was in a

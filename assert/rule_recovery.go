@@ -202,7 +202,7 @@ func (s *slide) sentBefore(i int, t time.Duration) int {
 func (r RecoveryTime) recovered(s *slide, f ended) Interval {
 	in, before := Interval{forever, forever}, f.at
 	for i, c := range s.calls {
-		least, most := s.sentBefore(i, c.Send+r.For), s.sentBefore(i, c.Send+r.For)
+		least, most := s.sentBefore(i, before+r.For), s.sentBefore(i, c.Send+r.For)
 		if in.Lo == forever && (before+r.For > f.to || r.mayHold(s, i, least, most)) {
 			in.Lo, s.resolved = before, before+r.For <= f.to && most >= enough
 		}

@@ -187,8 +187,8 @@ func (s *yard) lateness(due []time.Duration, arrivals []atomic.Int64) []time.Dur
 	return late
 }
 
-// faultline sends through this package, as a run of faultline does.
-func (s *yard) faultline(b *testing.B, rate int) []time.Duration {
+// attack sends a phase through this package, as a run of faultline does.
+func (s *yard) attack(b *testing.B, p attack.Phase) (trace.Phase, []trace.Call) {
 	rec := trace.NewRecorder(time.Now())
 	a, err := attack.New(attack.Config{
 		BaseURL: s.addr, Recorder: rec, Correlator: s.corr, Timeout: 30 * time.Second,
@@ -197,12 +197,8 @@ func (s *yard) faultline(b *testing.B, rate int) []time.Duration {
 	if err != nil {
 		b.Fatal(err)
 	}
-	schedule := pace.Constant{Num: rate, Per: time.Second}
-	arrivals := s.expect(schedule.Count(trialTime))
-	got, err := a.Run(context.Background(), attack.Phase{
-		Name: "one", Targets: []match.Target{{Name: "any", Path: "/"}},
-		Schedule: schedule, Duration: trialTime, MaxInFlight: 1000,
-	})
+	p.Name, p.Targets = "one", []match.Target{{Name: "any", Path: "/"}}
+	got, err := a.Run(context.Background(), p)
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -210,9 +206,17 @@ func (s *yard) faultline(b *testing.B, rate int) []time.Duration {
 		b.Fatal(err)
 	}
 	calls := rec.Snapshot(trace.Header{}).Calls
-	if got.Planned != len(arrivals) || len(calls) != got.Sent {
+	if len(calls) != got.Sent {
 		b.Fatalf("%d calls recorded of %+v", len(calls), got)
 	}
+	return got, calls
+}
+
+// faultline sends a rate through this package.
+func (s *yard) faultline(b *testing.B, rate int) []time.Duration {
+	schedule := pace.Constant{Num: rate, Per: time.Second}
+	arrivals := s.expect(schedule.Count(trialTime))
+	_, calls := s.attack(b, attack.Phase{Schedule: schedule, Duration: trialTime, MaxInFlight: 1000})
 	due := make([]time.Duration, len(arrivals)) // of the slot that a call had, for slots may be dropped
 	for _, c := range calls {
 		seq, err := strconv.Atoi(c.ID[len("one/"):])
@@ -244,6 +248,69 @@ func (s *yard) vegeta(b *testing.B, rate int) []time.Duration {
 		late = append(late, math.MaxInt64)
 	}
 	return late
+}
+
+// BenchmarkBurst tells how much of a burst leaves within MaxLate. The rest is dropped,
+// and counted so.
+func BenchmarkBurst(b *testing.B) {
+	for _, n := range []int{10, 30, 100, 300, 1000} {
+		b.Run(strconv.Itoa(n), func(b *testing.B) {
+			s := newYard()
+			defer s.serve(b)()
+			var shares []float64
+			for b.Loop() {
+				s.expect(3 * n)
+				got, _ := s.attack(b, attack.Phase{
+					Schedule: pace.Burst{Calls: n, Every: 200 * time.Millisecond}, Duration: 500 * time.Millisecond, MaxInFlight: n,
+				})
+				shares = append(shares, float64(got.Sent)/float64(got.Planned))
+			}
+			b.ReportMetric(100*median(shares), "%sent")
+			b.ReportMetric(100*slices.Min(shares), "%sent-at-least")
+			b.ReportMetric(0, "ns/op")
+		})
+	}
+}
+
+// BenchmarkMemoryOfAMillionCalls tells how much of the heap stays in use when a
+// recorder has a million calls, and an attempt of each at a dependency, and how long
+// it is held up at most by a call more.
+func BenchmarkMemoryOfAMillionCalls(b *testing.B) {
+	const n = 1_000_000
+	corr := match.Correlator{Run: 7, Phases: []string{"outage"}}
+	var before, calls, both runtime.MemStats
+	var longest time.Duration
+	for b.Loop() {
+		runtime.GC()
+		runtime.ReadMemStats(&before)
+		rec := trace.NewRecorder(time.Now())
+		for i := range uint64(n) {
+			at := time.Duration(i) * time.Millisecond
+			id := corr.ID(0, i)
+			began := time.Now()
+			rec.Sent(id)
+			rec.Ended(trace.Call{
+				ID: id, Phase: "outage", Target: "checkout", Sched: at, Send: at, First: at, End: at, Status: 200, Class: "fallback",
+			})
+			longest = max(longest, time.Since(began))
+		}
+		runtime.GC()
+		runtime.ReadMemStats(&calls)
+		for i := range uint64(n) {
+			handle := rec.Arrived(trace.Attempt{
+				Injector: "payments", ID: corr.ID(0, i), By: match.Traceparent, Phase: "outage", Peer: "127.0.0.1:40112",
+				Method: http.MethodPost, Path: "/charges", Arr: time.Duration(i) * time.Millisecond,
+			})
+			rec.Departed(handle, func(a *trace.Attempt) { a.Outcome, a.Status = trace.OutcomeAnswered, http.StatusOK })
+		}
+		runtime.GC()
+		runtime.ReadMemStats(&both)
+		runtime.KeepAlive(rec)
+	}
+	b.ReportMetric(float64(calls.HeapAlloc-before.HeapAlloc)/n, "B/call")
+	b.ReportMetric(float64(both.HeapAlloc-calls.HeapAlloc)/n, "B/attempt")
+	b.ReportMetric(float64(both.HeapAlloc-before.HeapAlloc)/1e6, "MB")
+	b.ReportMetric(float64(longest.Microseconds())/1e3, "ms-longest-append")
 }
 
 func median(xs []float64) float64 {

@@ -131,15 +131,21 @@ func (a *Attacker) exchange(req *http.Request, c *trace.Call) error {
 // one it silently repeats a GET, or a request with an idempotency key, whose
 // reused connection breaks; the request may have arrived by then.
 func setBody(req *http.Request, body string) {
-	replayable := req.Header.Get("Idempotency-Key") != "" || req.Header.Get("X-Idempotency-Key") != ""
+	keyed := req.Header.Get("Idempotency-Key") != "" || req.Header.Get("X-Idempotency-Key") != ""
+	bare := false // as a rule
 	switch req.Method {
 	case http.MethodGet, http.MethodHead, http.MethodOptions, http.MethodTrace:
-		replayable = true
+		bare = true
 	}
-	if body == "" && !replayable {
+	if body == "" && !bare && !keyed {
 		return // An empty body that is not nil would be sent in chunks.
 	}
 	req.Body = io.NopCloser(bytes.NewReader([]byte(body)))
 	req.ContentLength = int64(len(body))
 	req.GetBody = nil
+	if body == "" && bare {
+		// As it is, and not in chunks: net/http need not try to read it first, which takes
+		// it a goroutine and a timer. Nothing of this is on the wire.
+		req.TransferEncoding = []string{"identity"}
+	}
 }

@@ -1,6 +1,7 @@
 package experiments
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -21,11 +22,14 @@ func Schema() ([]byte, error) {
 	root["title"] = "faultline experiment"
 	root["description"] = "What is sent to a system under test, what goes wrong behind it, and what has to hold."
 	root["$defs"] = definitions()
-	out, err := json.MarshalIndent(root, "", "  ")
-	if err != nil {
+	var out bytes.Buffer
+	enc := json.NewEncoder(&out)
+	enc.SetEscapeHTML(false) // People read the expressions, too.
+	enc.SetIndent("", "  ")
+	if err := enc.Encode(root); err != nil {
 		return nil, fmt.Errorf("write the schema: %w", err)
 	}
-	return append(out, '\n'), nil
+	return out.Bytes(), nil
 }
 
 // schema is a part of a JSON Schema.

@@ -16,7 +16,7 @@ func floors() [][]string {
 		{"assert", "target/memnet"},
 		{"assert/report", "ci", "experiments"},
 		{"injector", "attack", "target", "breakerref/proxy"},
-		{"experiments/run"},
+		{"experiments/run", "experiments/predict"},
 		{"cmd/faultline"},
 	}
 }

@@ -58,6 +58,15 @@ func notify(c chan<- os.Signal) (stop func()) {
 	return func() { signal.Stop(c) }
 }
 
+// survive makes a reader that went away an error of the write, where it would end
+// the program in the middle of a run. The signal is caught and not ignored, since a
+// launched service would inherit that.
+func survive() (stop func()) {
+	caught := make(chan os.Signal, 1) // Nobody looks at it.
+	signal.Notify(caught, syscall.SIGPIPE)
+	return func() { signal.Stop(caught) }
+}
+
 // lastWords is how long work has after the second signal to write down what there
 // is.
 const lastWords = 800 * time.Millisecond

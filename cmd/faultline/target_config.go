@@ -84,7 +84,7 @@ func (f *targetFlags) register(flags *pflag.FlagSet) {
 	flags.Var(&f.retryWait, "retry-wait", "between two attempts of a call")
 	flags.IntVar(&f.bulkhead, "bulkhead", 0, "most calls under way to a dependency, further ones are rejected; 0 is no limit")
 	flags.IntVar(&f.workers, "workers", 0, "most requests under way on all paths, further ones wait; 0 is no limit")
-	flags.Var(&f.defect, "defect", "one wrong behaviour on what no route serves, for a negative control")
+	flags.Var(&f.defect, "defect", "`DEFECT`, one of those above, on what no route serves, for a negative control")
 	flags.Var(routeValue{&f.routes, routeToURL, "URL"}, routeToURL, "serve a path (a * at its end stands for any rest) from another dependency, with a breaker of its own, set as the first, but without fallback and defect; repeatable, the first match wins")
 	flags.Var(routeValue{&f.routes, routeToBody, "BODY"}, routeToBody, "answer a path with 200 and this body, without any dependency; repeatable, the first match wins")
 }

@@ -166,7 +166,7 @@ func keepBusy(t *testing.T) {
 // all was decided. The folder of a run that said something wrong is kept.
 func (m zooMember) run(t *testing.T, bin, dir string, c zooCase) (decided bool) {
 	t.Helper()
-	out, err := os.MkdirTemp("", "faultline-zoo-")
+	out, err := os.MkdirTemp("", "faultline-zoo-") //nolint:usetesting // a run that said something wrong outlives the test
 	if err != nil {
 		t.Fatal(err)
 	}

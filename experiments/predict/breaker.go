@@ -19,6 +19,8 @@ type breaker struct {
 	state    breakerref.State
 	refused  int
 	seen     int // outcomes in the phase of defect.opensIn
+	counted  int // outcomes since the phase's start or the last close
+	during   int // the phase of counted
 	skipped  int // outcomes that were to open it, in a row
 }
 
@@ -27,6 +29,7 @@ type change struct {
 	breaker, instance string
 	at                time.Duration
 	to                breakerref.State
+	outcomes          int // that were recorded since the phase's start or the last close
 }
 
 // permit is what a breaker said to a call.
@@ -81,6 +84,10 @@ func (b *breaker) record(p permit, failed bool, took time.Duration) {
 	case p.half && b.defect.blind:
 		failed, took = false, 0
 	}
+	if b.during != b.phase {
+		b.during, b.counted = b.phase, 0
+	}
+	b.counted++
 	if b.tooLate(failed, took) {
 		return
 	}
@@ -140,7 +147,10 @@ func (b *breaker) note() {
 		return
 	}
 	b.state = to
-	c := change{b.name, b.instance, b.now, to}
+	c := change{b.name, b.instance, b.now, to, b.counted}
+	if to == breakerref.Closed {
+		b.counted = 0
+	}
 	b.changes = append(b.changes, c)
 	if b.phase >= 0 && b.phase < len(b.played) {
 		b.played[b.phase].changes = append(b.played[b.phase].changes, c)

@@ -10,6 +10,7 @@ import (
 	"github.com/faultline-go/faultline/breakerref"
 	"github.com/faultline-go/faultline/experiments"
 	"github.com/faultline-go/faultline/injector/fault"
+	"github.com/faultline-go/faultline/target/trace"
 )
 
 // loadWords says what a phase sends.
@@ -68,7 +69,7 @@ func clientsWords(c experiments.Clients) string {
 
 func rateWords(r experiments.Rate) string {
 	per := r.Per.String()
-	for unit, word := range map[time.Duration]string{time.Second: "s", time.Minute: "min", time.Hour: "h"} {
+	for unit, word := range map[time.Duration]string{time.Second: "s", time.Minute: "m", time.Hour: "h"} {
 		if r.Per == unit {
 			per = word
 		}
@@ -78,7 +79,7 @@ func rateWords(r experiments.Rate) string {
 
 // faultWords says what is wrong in a phase, fault by fault.
 func faultWords(plan *experiments.Plan, p experiments.Phase) []string {
-	var out []string
+	out := []string{}
 	for _, in := range plan.Injectors {
 		for _, r := range p.Faults[in.Name] {
 			s := ruleWords(r)
@@ -128,7 +129,7 @@ func ruleWords(r fault.Rule) string {
 
 // stateWords says in which states each breaker is in a phase.
 func stateWords(plan *experiments.Plan, ran []played, i int) []string {
-	var out []string
+	out := []string{}
 	for _, b := range plan.Breakers {
 		if !b.Declared {
 			continue
@@ -191,7 +192,7 @@ func stateWord(s breakerref.State) string {
 // supposed is what a forecast takes for granted.
 func supposed(plan *experiments.Plan) []string {
 	out := []string{fmt.Sprintf("it answers within %s, beside what its dependencies take", 2*quick+2*hop)}
-	if by := plan.Correlate.Order[0]; by != rungAggregate && by != "single_flight" {
+	if by := carrier(plan); by != rungAggregate && by != trace.BySingleFlight {
 		out = append(out, "it passes "+by+" on to its dependencies")
 	}
 	for _, in := range plan.Injectors {

@@ -14,10 +14,10 @@ import (
 // negatives are wrong services that an assertion is there to notice: each is right
 // but for the one thing that its rule is about. A rule without any is only known to
 // be able to pass.
-func negatives(plan *experiments.Plan, a assert.Assertion) []defect {
+func negatives(plan *experiments.Plan, a assert.Assertion, right run) []defect {
 	switch r := a.Rule.(type) {
 	case assert.Opens:
-		return wrongOpening(r)
+		return wrongOpening(r, openedAt(plan, r.Breaker, a.Phase, right))
 	case assert.StaysClosed:
 		return []defect{opensIn(plan, r.Breaker, a.Phase)}
 	case assert.Leak:
@@ -104,15 +104,25 @@ func wrongShare(plan *experiments.Plan, r assert.Share, phase string) []defect {
 	return shares(r.Min, r.Max, low, high)
 }
 
-// wrongOpening opens too late, never, or too soon.
-func wrongOpening(r assert.Opens) []defect {
+// openedAt is at which outcome of a phase a right service opened, or 0.
+func openedAt(plan *experiments.Plan, breaker, phase string, right run) int {
+	for i, p := range plan.Phases {
+		for _, c := range own(right.phases[i].changes, breaker) {
+			if (phase == "" || p.Name == phase) && c.to == breakerref.Open {
+				return c.outcomes
+			}
+		}
+	}
+	return 0
+}
+
+// wrongOpening opens too late, never, or too soon; a right service opens at an
+// outcome of this number.
+func wrongOpening(r assert.Opens, right int) []defect {
 	var ds []defect
-	switch {
-	case r.AtCall > 0:
-		ds = append(ds, defect{breaker: r.Breaker, late: 1, says: "opens one outcome too late"})
-	case r.WithinCalls > 0:
-		ds = append(ds, defect{breaker: r.Breaker, late: r.WithinCalls, says: fmt.Sprintf("opens %d outcomes too late", r.WithinCalls)})
-	default:
+	if most := max(r.AtCall, r.WithinCalls); most > 0 && right > 0 && right <= most {
+		ds = append(ds, defect{breaker: r.Breaker, late: most + 1 - right, says: fmt.Sprintf("opens at outcome %d", most+1)})
+	} else {
 		ds = append(ds, neverOpens(r.Breaker))
 	}
 	if r.NotBefore > 0 {

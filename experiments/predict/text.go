@@ -170,10 +170,13 @@ func (f *Forecast) supposed(opt report.TextOptions) []string {
 func (f *Forecast) verdict(opt report.TextOptions) []string {
 	n := len(f.Assertions)
 	s := fmt.Sprintf("%s: all %d assertions pass a right service and fail a wrong one", f.Experiment, n)
+	if n == 1 {
+		s = f.Experiment + ": the assertion passes a right service and fails a wrong one"
+	}
 	result, head, code := assert.Pass, "CAN BE DECIDED", report.ExitPass
 	if bad := f.Undecided(); bad > 0 {
 		result, head, code = assert.Inconclusive, "CANNOT ALL BE DECIDED", report.ExitInconclusive
-		s = fmt.Sprintf("%s: %d of %d assertions can be decided", f.Experiment, n-bad, n)
+		s = fmt.Sprintf("%s: %d of %s can be decided", f.Experiment, n-bad, plural(n, "assertion"))
 		counts := map[Can][]string{}
 		for _, a := range f.Assertions {
 			counts[a.Can] = append(counts[a.Can], a.ID)

@@ -9,12 +9,13 @@ import (
 	"github.com/faultline-go/faultline/breakerref"
 	"github.com/faultline-go/faultline/experiments"
 	"github.com/faultline-go/faultline/injector/fault"
+	"github.com/faultline-go/faultline/target/trace"
 )
 
 // waits says how often each declared breaker is waited for, and how often its wait
 // fits into the phases in which its dependency fails.
 func waits(plan *experiments.Plan, ran []played) []string {
-	var out []string
+	out := []string{}
 	for _, b := range plan.Breakers {
 		if !b.Declared {
 			continue
@@ -47,7 +48,7 @@ func waits(plan *experiments.Plan, ran []played) []string {
 
 // warnings are what a run may stumble over although each part of the plan is valid.
 func warnings(plan *experiments.Plan, phases []Phase) []Warning {
-	var out []Warning
+	out := []Warning{}
 	for i, p := range plan.Phases {
 		out = append(out, crowd(plan, p)...)
 		out = append(out, holds(plan, p)...)
@@ -67,7 +68,7 @@ func crowd(plan *experiments.Plan, p experiments.Phase) []Warning {
 			Remedy: fmt.Sprintf("set load.max_in_flight to %d", most),
 		}}
 	}
-	if by := plan.Correlate.Order[0]; by == "single_flight" && (p.Calls == nil || p.Calls.Concurrency > 1) && !pause(p) {
+	if by := carrier(plan); by == trace.BySingleFlight && (p.Calls == nil || p.Calls.Concurrency > 1) && !pause(p) {
 		return []Warning{{
 			Phase: p.Name, What: "more than one call may be under way, so that single_flight cannot join attempts with calls, and the run refuses to start",
 			Remedy: "use load: {calls: ..., concurrency: 1}, or let the service pass traceparent on",

@@ -60,8 +60,9 @@ type run struct {
 // play plays a plan. own is the service's own time, as in playing; calls is about
 // how many there will be.
 func play(plan *experiments.Plan, own time.Duration, d defect, calls int) (run, error) {
-	// The start of a second, as windows of time are kept in seconds of the clock.
-	epoch := time.Unix(1_700_000_000, 0).UTC()
+	// Windows of time are kept in seconds of the clock, so where in a second a run
+	// begins may matter: it is another place for each service.
+	epoch := time.Unix(1_700_000_000, 0).UTC().Add(331 * (own - quick) % time.Second)
 	w := &playing{
 		plan: plan, defect: d, own: own, epoch: epoch, live: newLive(plan), phase: -1,
 		played: make([]played, len(plan.Phases)),
@@ -146,7 +147,14 @@ func (w *playing) probe(os []order, then func()) {
 }
 
 // rung is what attempts are thought to be joined by: the first of the plan's order.
-func (w *playing) rung() string { return w.plan.Correlate.Order[0] }
+func (w *playing) rung() string { return carrier(w.plan) }
+
+func carrier(plan *experiments.Plan) string {
+	if len(plan.Correlate.Order) == 0 {
+		return match.Traceparent
+	}
+	return plan.Correlate.Order[0]
+}
 
 // rungAggregate is the rung on which attempts are joined with no call.
 const rungAggregate = "aggregate"
