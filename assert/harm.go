@@ -44,7 +44,7 @@ func harmOf(r Rule, c Check) harm {
 	switch c.Name {
 	case CheckSteady:
 		return voidsAll
-	case checkArrivals:
+	case checkArrivals, checkPressure:
 		return voidsMiss
 	case checkLost:
 		return harmless // it is told, and what it spoils says so itself
@@ -199,11 +199,11 @@ func about(r Rule) (breaker, injector string, targets []string) {
 
 // void weakens a verdict by what was breached in the run; the first breach that
 // matters is its reason, and each of them is told what it affects. Late arrivals
-// are no breach but where a verdict hangs on them.
+// and a machine without free CPU are no breach but where a verdict hangs on them.
 func (e *evidence) void(a Assertion, v Verdict) Verdict {
 	was := v
 	for i, c := range e.checks {
-		if c.OK && c.Name != checkArrivals || was.Result == Skipped || !e.concerns(a, c) || !harmOf(a.Rule, c).hits(was, c) {
+		if c.OK && c.Name != checkArrivals && c.Name != checkPressure || was.Result == Skipped || !e.concerns(a, c) || !harmOf(a.Rule, c).hits(was, c) {
 			continue
 		}
 		e.checks[i].OK = false
@@ -226,6 +226,8 @@ func why(c Check) string {
 		return fmt.Sprintf("precondition: the steady state did not hold in phase %s, before any fault: %s, wanted %s", c.Phase, c.Observed, c.Expected)
 	case checkArrivals:
 		return fmt.Sprintf("%s: the bound was missed by less than arrivals wait anyway: %s", c.Name, c.Observed)
+	case checkPressure:
+		return fmt.Sprintf("%s: %s, which may have kept the SUT waiting as long as the bound was missed by", c.Name, c.Observed)
 	}
 	return fmt.Sprintf("%s: %s, wanted %s", c.Name, c.Observed, c.Expected)
 }

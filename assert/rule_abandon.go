@@ -52,7 +52,7 @@ type patience struct {
 	client         time.Duration
 	cut            int // kept without an answer for less than is allowed, and ended by the fault's end
 	cutAfter       time.Duration
-	missLo, missHi time.Duration // how far off the nearest of the late and the early are
+	missLo, missHi []time.Duration // how far off the late and the early are
 	show           []string
 }
 
@@ -61,7 +61,7 @@ func (r AbandonedAfter) judge(e *evidence, a Assertion) Verdict {
 	if !e.ran(a) {
 		return notRun(a)
 	}
-	p := &patience{missLo: forever, missHi: forever}
+	p := &patience{}
 	slack := e.noticed(r.Injector)
 	left := e.leavers(r.Injector)
 	e.eachAttempt(r.Injector, a.Phase, func(at *trace.Attempt, c *trace.Call) {
@@ -133,7 +133,7 @@ func (r AbandonedAfter) look(e *evidence, p *patience, at *trace.Attempt, c *tra
 	if end, ok := leftBy(at, c, left, slack); ok {
 		if end-at.Arr-slack > band.Hi {
 			p.never, p.longest = p.never+1, max(p.longest, end-at.Arr)
-			p.missLo = min(p.missLo, end-at.Arr-slack-band.Hi)
+			p.missLo = append(p.missLo, end-at.Arr-slack-band.Hi)
 			return
 		}
 		p.left, p.client = p.left+1, max(p.client, end-at.Arr)
@@ -147,9 +147,9 @@ func (r AbandonedAfter) look(e *evidence, p *patience, at *trace.Attempt, c *tra
 	p.show = append(p.show, nameOf(at, c))
 	switch {
 	case most < band.Lo:
-		p.early, p.missHi = p.early+1, min(p.missHi, band.Lo-most)
+		p.early, p.missHi = p.early+1, append(p.missHi, band.Lo-most)
 	case kept-slack > band.Hi:
-		p.late, p.missLo = p.late+1, min(p.missLo, kept-slack-band.Hi)
+		p.late, p.missLo = p.late+1, append(p.missLo, kept-slack-band.Hi)
 	case kept >= band.Lo && kept <= band.Hi:
 		p.within++
 	}
@@ -169,7 +169,7 @@ func (r AbandonedAfter) kept(e *evidence, p *patience, at *trace.Attempt, c *tra
 	over := kept - slack - r.band().Hi
 	switch {
 	case over > 0:
-		p.never, p.longest, p.missLo = p.never+1, max(p.longest, kept), min(p.missLo, over)
+		p.never, p.longest, p.missLo = p.never+1, max(p.longest, kept), append(p.missLo, over)
 		if c != nil && c.Answered() && c.End < end-slack {
 			p.answered++
 		}
@@ -194,9 +194,9 @@ func (r AbandonedAfter) conclude(p *patience) Verdict {
 		out.Reason = fmt.Sprintf("%s kept for long enough, %d are needed", were(n), fewAttempts)
 		out.Remedy = "let a fault hang (or delay) in this phase, for longer than the timeout, while the breaker lets calls through"
 	case 2*(p.late+p.never) > n:
-		out.Result, out.miss, out.Reason = Fail, p.missLo, p.why()
+		out.Result, out.miss, out.Reason = Fail, quantile(p.missLo, 0.5), p.why()
 	case 2*p.early > n:
-		out.Result, out.miss, out.Reason = Fail, p.missHi, "attempts were given up too early, while faultline's own clients still waited"
+		out.Result, out.miss, out.Reason = Fail, quantile(p.missHi, 0.5), "attempts were given up too early, while faultline's own clients still waited"
 	case p.early+p.late+p.never == 0 && 10*p.within >= 9*n:
 		mid := quantile(p.kept, 0.5)
 		out.Result, out.Margin = Pass, short(band.Hi-mid)

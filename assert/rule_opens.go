@@ -21,6 +21,9 @@ func (r Opens) judge(e *evidence, a Assertion) Verdict {
 			return r.notOpened(e, v, w, a)
 		}
 		parts := []Verdict{r.byCount(v, seg, w)}
+		if r.AtCall == 0 && r.WithinCalls == 0 {
+			parts[0].Margin = "" // Nothing was asked of the count.
+		}
 		if r.Within > 0 || r.NotBefore > 0 {
 			parts = append(parts, r.byTime(seg, w))
 		}
@@ -223,7 +226,11 @@ func (r Opens) byTime(seg *segment, w Interval) Verdict {
 	}
 	switch {
 	case took.inside(lo, hi):
-		out.Margin = short(min(took.Lo-lo, hi-took.Hi))
+		left := hi - took.Hi
+		if lo > 0 {
+			left = min(left, took.Lo-lo)
+		}
+		out.Margin = short(left)
 	case took.apart(lo, hi):
 		out.Result, out.miss = Fail, took.distance(lo, hi)
 		out.Reason = "it opened too late"
@@ -372,6 +379,9 @@ func merge(expected string, parts []Verdict) Verdict {
 	seen := make([]string, 0, len(parts))
 	for _, p := range parts {
 		seen = append(seen, p.Observed)
+		if out.Result == Pass && out.Margin == "" {
+			out.Margin = p.Margin // Not every part asks for something.
+		}
 	}
 	out.Observed = strings.Join(seen, "; ")
 	return out

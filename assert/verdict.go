@@ -35,7 +35,7 @@ type Verdict struct {
 
 // Check is one integrity condition of the run.
 type Check struct {
-	Name     string `json:"name"` // dropped, lateness_p99, arrivals_late, join, fault_fired, dependency_called, short_before_fault, never_arrived, steady_state
+	Name     string `json:"name"` // dropped, lateness_p99, arrivals_late, cpu_pressure, join, fault_fired, dependency_called, short_before_fault, never_arrived, steady_state
 	Phase    string `json:"phase,omitempty"`
 	OK       bool   `json:"ok"`
 	Expected string `json:"expected"`
@@ -45,7 +45,7 @@ type Check struct {
 	Affects []string `json:"affects,omitempty"`
 
 	share   float64       // of slots, for dropped
-	late    time.Duration // by how much instants are too late, for lateness_p99 and arrivals_late
+	late    time.Duration // by how much instants are too late, for lateness_p99, arrivals_late and cpu_pressure
 	breaker string        // whose rules it concerns; empty: all
 }
 

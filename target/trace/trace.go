@@ -104,7 +104,8 @@ const (
 	MarkReady      MarkKind = "ready"
 	MarkRung       MarkKind = "rung" // Text is the chosen correlation rung
 	MarkExit       MarkKind = "sut_exit"
-	MarkStall      MarkKind = "stall" // this process did not run for Dur, ending at At
+	MarkStall      MarkKind = "stall"        // this process did not run for Dur, ending at At
+	MarkPressure   MarkKind = "cpu_pressure" // of Dur, ending at At, something on this machine waited for a CPU for the share that Text is, as 0.75
 	MarkNote       MarkKind = "note"
 )
 
