@@ -116,13 +116,16 @@ func (b QuantileBound) judge(took []time.Duration) Verdict {
 // judge implements [Rule].
 func (r FallbackShare) judge(e *evidence, a Assertion) Verdict {
 	return e.each(r.Breaker, a, func(v *view, w Interval) Verdict {
-		n, fallbacks := 0, 0
+		n, fallbacks, answered := 0, 0, 0
 		var missing, present []*trace.Call
 		for _, c := range v.calls {
 			if !w.in(c.Call.Send) || c.Call.Err == trace.ErrCanceled || straddles(c, a.Phase, w) || !v.inSets(c, r.Of) {
 				continue
 			}
 			n++
+			if c.Call.Answered() {
+				answered++
+			}
 			if c.Call.Class == match.ClassFallback {
 				fallbacks++
 				present = append(present, &c.Call)
@@ -130,9 +133,22 @@ func (r FallbackShare) judge(e *evidence, a Assertion) Verdict {
 				missing = append(missing, &c.Call)
 			}
 		}
-		return r.conclude(e, n, fallbacks, missing, present)
+		out := r.conclude(e, n, fallbacks, missing, present)
+		if out.Result == Pass && r.Max != nil && answered < enough {
+			out.Result, out.Margin, out.Reason, out.Remedy = Inconclusive, "", silence(answered, n), speak
+		}
+		return out
 	})
 }
+
+// silence says that too few calls were answered for a class to be rare among them:
+// what did not come is of no class.
+func silence(answered, calls int) string {
+	return fmt.Sprintf("only %d of %s were answered, %d are needed to say that few answers are of a class", answered, plural(calls, "call"), enough)
+}
+
+// speak is what to do about silence.
+const speak = "let the SUT answer within load.timeout in this phase"
 
 // straddles reports whether what came after a phase may have harmed a call of
 // it.

@@ -72,8 +72,11 @@ func (r FallbackForbidden) judge(e *evidence, a Assertion) Verdict {
 	}
 	pop := e.population(a.Phase, targets, "")
 	var wrong []*trace.Call
-	needed := 0
+	needed, answered := 0, 0
 	for _, s := range pop {
+		if s.call.Answered() {
+			answered++
+		}
 		if s.call.Class == match.ClassFallback && s.call.Answered() {
 			wrong = append(wrong, s.call)
 		}
@@ -90,6 +93,8 @@ func (r FallbackForbidden) judge(e *evidence, a Assertion) Verdict {
 	case len(pop) < enough:
 		out.Reason = fmt.Sprintf("%s to %s %s, %d are needed", plural(len(pop), "call"), strings.Join(targets, ", "), inPhase(a), enough)
 		out.Remedy = "send more calls to these routes in this phase"
+	case answered < enough:
+		out.Reason, out.Remedy = silence(answered, len(pop)), speak
 	case needed == 0:
 		out.Reason = "none of these calls was rejected or failed, so nothing would have fallen back"
 		out.Remedy = "name a phase in which the dependency of these routes fails"

@@ -72,6 +72,7 @@ type tally struct {
 	calls   int // that tell
 	members int // of these
 	doubt   int // calls that may be either
+	said    int // calls that tell and were answered
 	spoilt  []*trace.Call
 }
 
@@ -94,6 +95,9 @@ func (r Share) tally(e *evidence, pop []seen, to time.Duration, good bool) tally
 			t.doubt++
 		default:
 			t.calls++
+			if c.Answered() {
+				t.said++
+			}
 			if sure {
 				t.members++
 			}
@@ -136,6 +140,8 @@ func (r Share) bound(e *evidence, a Assertion, pop []seen, limit float64, atLeas
 	case atLeast && lo < limit, !atLeast && hi > limit:
 		out.Reason = fmt.Sprintf("of %s it cannot be told what they would have been: they were under way when the phase ended, or this machine stood still, or another call's attempt came meanwhile", plural(t.doubt, "call"))
 		out.Remedy = longer
+	case !atLeast && r.Subject != SubjectError && t.said < enough:
+		out.Reason, out.Remedy = silence(t.said, t.calls), speak
 	case float64(missed) > float64(planned)*e.spec.Integrity.Dropped:
 		out.Reason = fmt.Sprintf("%d of %d calls that were due could not even be sent, as the SUT held all that are allowed in flight", missed, planned)
 		out.Remedy = "raise load.max_in_flight, or lower the rate"
