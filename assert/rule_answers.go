@@ -116,24 +116,24 @@ func (b QuantileBound) judge(took []time.Duration) Verdict {
 // judge implements [Rule].
 func (r FallbackShare) judge(e *evidence, a Assertion) Verdict {
 	return e.each(r.Breaker, a, func(v *view, w Interval) Verdict {
-		n, fallbacks, answered := 0, 0, 0
+		answered := 0
 		var missing, present []*trace.Call
 		for _, c := range v.calls {
 			if !w.in(c.Call.Send) || c.Call.Err == trace.ErrCanceled || straddles(c, a.Phase, w) || !v.inSets(c, r.Of) {
 				continue
 			}
-			n++
-			if c.Call.Answered() {
+			switch {
+			case c.Call.Class == match.ClassFallback:
+				answered++
+				present = append(present, &c.Call)
+				continue
+			case c.Call.Answered():
 				answered++
 			}
-			if c.Call.Class == match.ClassFallback {
-				fallbacks++
-				present = append(present, &c.Call)
-			} else {
-				missing = append(missing, &c.Call)
-			}
+			missing = append(missing, &c.Call)
 		}
-		out := r.conclude(e, n, fallbacks, missing, present)
+		n := len(present) + len(missing)
+		out := r.conclude(e, n, len(present), missing, present)
 		if out.Result == Pass && r.Max != nil && answered < enough {
 			out.Result, out.Margin, out.Reason, out.Remedy = Inconclusive, "", silence(answered, n), speak
 		}

@@ -72,11 +72,8 @@ func (r FallbackForbidden) judge(e *evidence, a Assertion) Verdict {
 	}
 	pop := e.population(a.Phase, targets, "")
 	var wrong []*trace.Call
-	needed, answered := 0, 0
+	needed, answered := 0, answeredOf(pop)
 	for _, s := range pop {
-		if s.call.Answered() {
-			answered++
-		}
 		if s.call.Class == match.ClassFallback && s.call.Answered() {
 			wrong = append(wrong, s.call)
 		}
@@ -103,6 +100,17 @@ func (r FallbackForbidden) judge(e *evidence, a Assertion) Verdict {
 		out.Observed = fmt.Sprintf("none of %s fell back, though some were rejected or failed", plural(len(pop), "call"))
 	}
 	return out
+}
+
+// answeredOf counts the calls that were answered.
+func answeredOf(pop []seen) int {
+	n := 0
+	for _, s := range pop {
+		if s.call.Answered() {
+			n++
+		}
+	}
+	return n
 }
 
 // unserved counts the calls of a phase to some targets whose dependency failed or

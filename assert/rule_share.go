@@ -94,19 +94,24 @@ func (r Share) tally(e *evidence, pop []seen, to time.Duration, good bool) tally
 		case c.End > to, sure != may, !c.Answered() && e.stalled(c.Send, c.End):
 			t.doubt++
 		default:
-			t.calls++
-			if c.Answered() {
-				t.said++
-			}
-			if sure {
-				t.members++
-			}
-			if sure != good {
-				t.spoilt = append(t.spoilt, c)
-			}
+			t.add(c, sure, good)
 		}
 	}
 	return t
+}
+
+// add counts a call that tells.
+func (t *tally) add(c *trace.Call, member, good bool) {
+	t.calls++
+	if c.Answered() {
+		t.said++
+	}
+	if member {
+		t.members++
+	}
+	if member != good {
+		t.spoilt = append(t.spoilt, c)
+	}
 }
 
 // bound judges one bound: a least share if atLeast, else a greatest one.
