@@ -281,6 +281,21 @@ func (r NeverStuck) judge(e *evidence, a Assertion) Verdict {
 	})
 }
 
+// lastRejected is the last rejection, from r on, before another call arrives.
+func (v *view) lastRejected(r *rejection) *rejection {
+	next := forever
+	if i := v.arrivedFrom(r.lo); i < len(v.byHi) {
+		next = v.byHi[i].hi
+	}
+	for _, later := range v.rej[v.rejectedFrom(r.hi):] {
+		if later.hi >= next {
+			break
+		}
+		r = later
+	}
+	return r
+}
+
 // within judges whether a call was admitted in time.
 func (r NeverStuck) within(v *view, from Interval, limit time.Duration) Verdict {
 	expected := fmt.Sprintf("a call is admitted within %s of the end of the fault", short(limit))
@@ -296,8 +311,8 @@ func (r NeverStuck) within(v *view, from Interval, limit time.Duration) Verdict 
 	}
 	late := v.nextRejected(from.Hi + limit)
 	if late != nil && v.index.busy[v.sentAfter(late.hi)] <= from.Hi { // else a probe may be under way
-		out.Result, out.Observed = Fail, fmt.Sprintf("none; still rejecting after %s", short(late.lo-from.Lo))
-		out.miss = late.lo - from.Hi - limit
+		out.Result, out.Observed = Fail, fmt.Sprintf("none; still rejecting after %s", short(v.lastRejected(late).lo-from.Lo))
+		out.miss = v.lastRejected(late).lo - from.Hi - limit
 		out.Evidence, out.Reason = ids([]*rejection{late}), "the breaker lets nobody through although its wait is over"
 		return out
 	}

@@ -3,8 +3,7 @@ package attack_test
 import (
 	"context"
 	"fmt"
-	"io"
-	"log"
+	"log/slog"
 	"math"
 	"net"
 	"net/http"
@@ -93,10 +92,10 @@ func (s *yard) round(b *testing.B, tools []tool, round int) []float64 {
 	return low
 }
 
-// holds reports whether a tool can send a rate: in one of two trials, for a machine
+// holds reports whether a tool can send a rate: in one of three trials, for a machine
 // has its moments.
 func (s *yard) holds(b *testing.B, t tool, rate int) bool {
-	for range 2 {
+	for range 3 {
 		runtime.GC() // of what the trial before has left
 		stop := s.serve(b)
 		late := t.send(b, rate)
@@ -133,7 +132,7 @@ func (s *yard) serve(b *testing.B) (stop func()) {
 		b.Fatal(err)
 	}
 	s.addr = "http://" + ln.Addr().String() + "/"
-	server := &http.Server{Handler: s, ErrorLog: log.New(io.Discard, "", 0)}
+	server := &http.Server{Handler: s, ErrorLog: slog.NewLogLogger(slog.DiscardHandler, slog.LevelError)}
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
@@ -229,7 +228,7 @@ func (s *yard) faultline(b *testing.B, rate int) []time.Duration {
 }
 
 // vegeta sends as vegeta's users do: vegeta attack -rate=R -duration=D.
-func (s *yard) vegeta(b *testing.B, rate int) []time.Duration {
+func (s *yard) vegeta(_ *testing.B, rate int) []time.Duration {
 	pacer := vegeta.Rate{Freq: rate, Per: time.Second}
 	planned := pace.Constant{Num: rate, Per: time.Second}.Count(trialTime)
 	arrivals := s.expect(2 * planned) // It ends by the clock, and may send some more.

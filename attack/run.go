@@ -43,6 +43,10 @@ type counts struct {
 	ended                             time.Time
 }
 
+// waiting is how many workers a rate begins with. One that waits takes a call at once,
+// while one that is started for it is waited for: of a burst, more leaves in time.
+const waiting = 1000
+
 // newRun prepares a phase that starts now.
 func newRun(ctx context.Context, p Phase) *run {
 	r := &run{
@@ -62,8 +66,8 @@ func newRun(ctx context.Context, p Phase) *run {
 		return r
 	}
 	r.gate = newSlots(p, r.start, ctx.Done())
-	// The gate keeps the bound; vegeta starts workers up to it as they are needed.
-	r.workers, r.maxWorkers = 1, uint64(p.MaxInFlight)
+	// The gate keeps the bound; vegeta starts more workers up to it as they are needed.
+	r.workers, r.maxWorkers = min(waiting, uint64(p.MaxInFlight)), uint64(p.MaxInFlight)
 	return r
 }
 

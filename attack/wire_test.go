@@ -29,11 +29,13 @@ func TestTheBytesOfARequest(t *testing.T) {
 		{"TRACE", match.Target{Method: http.MethodTrace, Path: "/a"}, []string{"TRACE /a HTTP/1.1", "Host: HOST", "User-Agent: Go-http-client/1.1"}},
 		{"HEAD", match.Target{Method: http.MethodHead, Path: "/a"}, []string{"HEAD /a HTTP/1.1", "Host: HOST", "User-Agent: Go-http-client/1.1"}},
 		{
-			"POST with a key and no body", match.Target{Method: http.MethodPost, Path: "/a", Headers: map[string]string{"Idempotency-Key": "1"}},
+			"POST with a key and no body",
+			match.Target{Method: http.MethodPost, Path: "/a", Headers: map[string]string{"Idempotency-Key": "1"}},
 			[]string{"POST /a HTTP/1.1", "Host: HOST", "User-Agent: Go-http-client/1.1", "Transfer-Encoding: chunked", "Idempotency-Key: 1"},
 		},
 		{
-			"GET with a body", match.Target{Path: "/a", Body: "{}"},
+			"GET with a body",
+			match.Target{Path: "/a", Body: "{}"},
 			[]string{"GET /a HTTP/1.1", "Host: HOST", "User-Agent: Go-http-client/1.1", "Content-Length: 2"},
 		},
 	} {

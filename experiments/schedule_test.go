@@ -21,15 +21,21 @@ func TestSchedule(t *testing.T) {
 		{"rate", experiments.Phase{Rate: per(10)}, 20, map[int]time.Duration{3: 300 * time.Millisecond}},
 		{"pause", experiments.Phase{Rate: per(0)}, 0, nil},
 		{
-			"ramp", experiments.Phase{Ramp: &experiments.Ramp{From: per(0), To: per(100)}}, 100,
+			"ramp",
+			experiments.Phase{Ramp: &experiments.Ramp{From: per(0), To: per(100)}},
+			100,
 			map[int]time.Duration{0: 0, 25: time.Second},
 		},
 		{
-			"steps", experiments.Phase{Steps: []experiments.Step{{Rate: per(10), For: time.Second}, {Rate: per(20), For: time.Second}}}, 30,
+			"steps",
+			experiments.Phase{Steps: []experiments.Step{{Rate: per(10), For: time.Second}, {Rate: per(20), For: time.Second}}},
+			30,
 			map[int]time.Duration{9: 900 * time.Millisecond, 10: time.Second, 11: 1050 * time.Millisecond},
 		},
 		{
-			"burst", experiments.Phase{Burst: &experiments.Burst{Calls: 5, Every: 500 * time.Millisecond}}, 20,
+			"burst",
+			experiments.Phase{Burst: &experiments.Burst{Calls: 5, Every: 500 * time.Millisecond}},
+			20,
 			map[int]time.Duration{4: 4, 5: 500 * time.Millisecond},
 		},
 	} {

@@ -1,6 +1,7 @@
 package predict_test
 
 import (
+	"strings"
 	"testing"
 	"testing/synctest"
 
@@ -49,7 +50,22 @@ func TestAgreesWithTheRun(t *testing.T) {
 			src := quickstart(t, swaps...)
 			f := forecast(t, src)
 			plan := load(t, src)
-			for _, v := range assert.Evaluate(plan.Spec(), carriedOut(t, plan)).Verdicts {
+			ran := carriedOut(t, plan)
+			arrivals := map[string]int{}
+			for _, a := range ran.Attempts {
+				arrivals[a.Phase]++
+			}
+			for i, p := range f.Phases {
+				if got := ran.Phases[i].Sent; got < p.Requests.Least-1 || got > p.Requests.Most+1 {
+					t.Errorf("%d calls were sent in phase %s, the forecast was %s", got, p.Name, p.Requests)
+				}
+				for _, n := range p.Attempts {
+					if got := arrivals[p.Name]; got < n.N.Least-1 || got > n.N.Most+1 {
+						t.Errorf("%d attempts arrived in phase %s, the forecast was %s", got, p.Name, n.N)
+					}
+				}
+			}
+			for _, v := range assert.Evaluate(plan.Spec(), ran).Verdicts {
 				a := about(t, f, v.ID)
 				want := map[predict.Can][]assert.Result{
 					predict.CanDecide:      {assert.Pass},
@@ -123,7 +139,7 @@ func TestSendsWhatTheRunSends(t *testing.T) {
 			}
 		}
 	}
-	delete(sent, key{"(probe)", "checkout"})
+	want[key{"(probe)", "checkout"}] = f.Probes
 	if diff := cmp.Diff(sent, want); diff != "" {
 		t.Errorf("sent by the run (-) and the forecast (+):\n%s", diff)
 	}
@@ -131,5 +147,33 @@ func TestSendsWhatTheRunSends(t *testing.T) {
 		if q := f.Phases[i]; p.OpenLoop && (q.Lasts.Least != p.To-p.From || q.Lasts.Most != q.Lasts.Least) {
 			t.Errorf("phase %s took %s, the forecast was %s", p.Name, p.To-p.From, q.Lasts)
 		}
+	}
+}
+
+// A service that is wrong in what an assertion is said to notice fails it.
+func TestNoticesWhatItSays(t *testing.T) {
+	const fallback = "    fallback: { status: 200, body: '{\"state\":\"QUEUED\"}' }\n"
+	for says, c := range map[string]struct{ id, from, to string }{
+		"lets 4 probes through":                  {"three-probes", "permitted_calls: 3", "permitted_calls: 4"},
+		"lets 2 probes through":                  {"three-probes", "permitted_calls: 3", "permitted_calls: 2"},
+		"waits 520ms instead of 400ms":           {"waits-400ms", "wait: 400ms", "wait: 520ms"},
+		"waits 280ms instead of 400ms":           {"waits-400ms", "wait: 400ms", "wait: 280ms"},
+		"has no fallback":                        {"fallback", fallback, ""},
+		"never closes again":                     {"closes", fallback, fallback + "    defect: never_closes\n"},
+		"lets every tenth call through":          {"no-leak", fallback, fallback + "    defect: leak\n"},
+		"takes 100ms longer to answer":           {"fail-fast", fallback, fallback + "    defect: slow_reject\n"},
+		"answers every call with class fallback": {"honest", fallback, fallback + "    defect: fallback_always\n"},
+	} {
+		t.Run(says, func(t *testing.T) {
+			if a := about(t, forecast(t, quickstart(t)), c.id); !strings.Contains(a.Notices, says) {
+				t.Errorf("%s is said to notice a service that %s", c.id, a.Notices)
+			}
+			plan := load(t, quickstart(t, c.from, c.to)) // The service comes first in the file.
+			for _, v := range assert.Evaluate(plan.Spec(), carriedOut(t, plan)).Verdicts {
+				if v.ID == c.id && v.Result != assert.Fail {
+					t.Errorf("%s is %s: %s, %s", v.ID, v.Result, v.Observed, v.Reason)
+				}
+			}
+		})
 	}
 }

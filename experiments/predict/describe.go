@@ -7,7 +7,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/faultline-go/faultline/breakerref"
 	"github.com/faultline-go/faultline/experiments"
 	"github.com/faultline-go/faultline/injector/fault"
 	"github.com/faultline-go/faultline/target/trace"
@@ -127,68 +126,6 @@ func ruleWords(r fault.Rule) string {
 	return strings.Join(parts, " ")
 }
 
-// stateWords says in which states each breaker is in a phase.
-func stateWords(plan *experiments.Plan, ran []played, i int) []string {
-	out := []string{}
-	for _, b := range plan.Breakers {
-		if !b.Declared {
-			continue
-		}
-		s := statesOf(ran, i, b.Name, b.Config.Initial)
-		if len(plan.Breakers) > 1 {
-			s = b.Name + ": " + s
-		}
-		out = append(out, s)
-	}
-	return out
-}
-
-// statesOf words the states of a breaker (of its first instance) in phase i.
-func statesOf(ran []played, i int, breaker string, initial breakerref.State) string {
-	state := initial
-	for _, p := range ran[:i] {
-		for _, c := range own(p.changes, breaker) {
-			state = c.to
-		}
-	}
-	all := []breakerref.State{state}
-	for _, c := range own(ran[i].changes, breaker) {
-		all = append(all, c.to)
-	}
-	if len(all) <= mostStates {
-		words := make([]string, 0, len(all))
-		for _, s := range all {
-			words = append(words, stateWord(s))
-		}
-		return strings.Join(words, ", ")
-	}
-	probed := 0
-	for _, c := range all[1:] {
-		if c == breakerref.HalfOpen {
-			probed++
-		}
-	}
-	return fmt.Sprintf("%s; probed %dx; %s", stateWord(all[0]), probed, stateWord(all[len(all)-1]))
-}
-
-// mostStates is how many states are spelled out.
-const mostStates = 3
-
-// own is the changes of a breaker in the first instance of the service.
-func own(cs []change, breaker string) []change {
-	var out []change
-	for _, c := range cs {
-		if c.breaker == breaker && c.instance == cs[0].instance {
-			out = append(out, c)
-		}
-	}
-	return out
-}
-
-func stateWord(s breakerref.State) string {
-	return strings.ReplaceAll(strings.ToLower(s.String()), "_", "-")
-}
-
 // supposed is what a forecast takes for granted.
 func supposed(plan *experiments.Plan) []string {
 	out := []string{fmt.Sprintf("it answers within %s, beside what its dependencies take", 2*quick+2*hop)}
@@ -209,31 +146,26 @@ func supposed(plan *experiments.Plan) []string {
 	} else {
 		out = append(out, "it has no fallback, as no class fallback is declared")
 	}
-	if _, guessed := timeouts(plan); len(guessed) > 0 && patienceMatters(plan, guessed) {
-		out = append(out, fmt.Sprintf("it gives up on %s after %s, half of load.timeout, as no assertion says when", strings.Join(guessed, ", "), plan.Timeout/2))
+	patient := func(r fault.Rule) bool { return r.Action == fault.ActionHang || r.Latency.Max > plan.Timeout/4 }
+	if _, guessed := timeouts(plan); anyFault(plan, guessed, patient) {
+		out = append(out, fmt.Sprintf("it gives up on %s after %s, half of load.timeout, as no assertion says when", strings.Join(names(guessed), ", "), plan.Timeout/2))
 	}
-	if slices.ContainsFunc(plan.Phases, func(p experiments.Phase) bool {
-		for _, rules := range p.Faults {
-			if slices.ContainsFunc(rules, matched) {
-				return true
-			}
-		}
-		return false
-	}) {
+	if anyFault(plan, plan.Injectors, matched) {
 		out = append(out, "what it sends to a dependency is what the faults match")
 	}
 	return out
 }
 
-// patienceMatters reports whether a fault may outlast the service's patience.
-func patienceMatters(plan *experiments.Plan, injectors []string) bool {
-	return slices.ContainsFunc(plan.Phases, func(p experiments.Phase) bool {
-		return slices.ContainsFunc(injectors, func(in string) bool {
-			return slices.ContainsFunc(p.Faults[in], func(r fault.Rule) bool {
-				return r.Action == fault.ActionHang || r.Latency.Max > plan.Timeout/4
-			})
-		})
-	})
+// anyFault reports whether some fault at some of the dependencies is of a kind.
+func anyFault(plan *experiments.Plan, at []experiments.Injector, is func(fault.Rule) bool) bool {
+	for _, p := range plan.Phases {
+		for _, in := range at {
+			if slices.ContainsFunc(p.Faults[in.Name], is) {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // otherwise says where faultline's own service is set otherwise than is declared.
@@ -256,6 +188,15 @@ func otherwise(plan *experiments.Plan, ref *experiments.Reference) []string {
 				out = append(out, fmt.Sprintf("sut.reference is set otherwise than breakers.%s says; played is what breakers.%s says", b.Name, b.Name))
 			}
 		}
+	}
+	return out
+}
+
+// names are those of some dependencies.
+func names(at []experiments.Injector) []string {
+	out := make([]string, 0, len(at))
+	for _, in := range at {
+		out = append(out, in.Name)
 	}
 	return out
 }

@@ -256,7 +256,7 @@ func (w *way) exchange(r *request, over func(rep reply, replied bool)) {
 		})
 	})
 	if timeout := in.defect.patience(w.dep.in.Name, w.service.Timeout); timeout > 0 {
-		in.at(in.now+timeout, func() {
+		in.agenda.queue(in.now, timeout, func() {
 			if ended {
 				return
 			}
@@ -320,7 +320,7 @@ func (r *room) leave() {
 // timeouts is how long the service waits for each dependency: as faultline's own
 // service is told to, as an assertion asks, or, where nobody says, half of what the
 // clients do.
-func timeouts(plan *experiments.Plan) (by map[string]time.Duration, guessed []string) {
+func timeouts(plan *experiments.Plan) (by map[string]time.Duration, guessed []experiments.Injector) {
 	by = map[string]time.Duration{}
 	for _, a := range plan.Assertions {
 		if r, ok := a.Rule.(assert.AbandonedAfter); ok && by[r.Injector] == 0 {
@@ -333,7 +333,7 @@ func timeouts(plan *experiments.Plan) (by map[string]time.Duration, guessed []st
 	for _, in := range plan.Injectors {
 		if by[in.Name] == 0 {
 			by[in.Name] = plan.Timeout / 2
-			guessed = append(guessed, in.Name)
+			guessed = append(guessed, in)
 		}
 	}
 	return by, guessed

@@ -62,6 +62,9 @@ func (f *Forecast) phaseTable(opt report.TextOptions) []string {
 		row := []string{name, p.Lasts.String(), p.Load, strings.Join(p.Faults, "; "), "", p.attempts(), strings.Join(p.States, "; ")}
 		if p.Requests.Most > 0 {
 			row[4] = p.Requests.String()
+			if p.Unsent > 0 {
+				row[4] += fmt.Sprintf(" (and %s not sent)", report.Thousands(p.Unsent))
+			}
 		}
 		rows = append(rows, row)
 	}
@@ -98,7 +101,11 @@ func (f *Forecast) totals(opt report.TextOptions) []string {
 	if peak > 0 {
 		s += fmt.Sprintf(", at most %s/s", strconv.FormatFloat(math.Round(peak*10)/10, 'f', -1, 64))
 	}
-	lines := report.Wrap(fmt.Sprintf("%s and %d under way at once.", s, once), opt)
+	s = fmt.Sprintf("%s and %d under way at once.", s, once)
+	if f.Probes > 0 {
+		s += fmt.Sprintf(" Before that, %s to see what reaches the dependencies.", plural(f.Probes, "call"))
+	}
+	lines := report.Wrap(s, opt)
 	for _, w := range f.Waits {
 		lines = append(lines, report.Wrap("- "+w, opt)...)
 	}
@@ -132,7 +139,6 @@ func (f *Forecast) explanations(opt report.TextOptions) [][]string {
 	var out [][]string
 	for _, a := range f.Assertions {
 		result := assert.Inconclusive
-		seen := "would see"
 		switch a.Can {
 		case CanDecide:
 			continue
@@ -152,8 +158,11 @@ func (f *Forecast) explanations(opt report.TextOptions) [][]string {
 			title += ": a service that " + a.Misses
 		}
 		out = append(out, report.Explain(strings.ToUpper(string(a.Can)), title, result, []report.Item{
-			{Name: "rule", Text: rule}, {Name: "expected", Text: a.Expected}, {Name: seen, Text: a.Observed},
-			{Name: "why", Text: a.Reason}, {Name: "to do", Text: a.Remedy},
+			{Name: "rule", Text: rule},
+			{Name: "expected", Text: a.Expected},
+			{Name: "would see", Text: a.Observed},
+			{Name: "why", Text: a.Reason},
+			{Name: "to do", Text: a.Remedy},
 		}, opt))
 	}
 	return out
@@ -175,7 +184,7 @@ func (f *Forecast) verdict(opt report.TextOptions) []string {
 	}
 	result, head, code := assert.Pass, "CAN BE DECIDED", report.ExitPass
 	if bad := f.Undecided(); bad > 0 {
-		result, head, code = assert.Inconclusive, "CANNOT ALL BE DECIDED", report.ExitInconclusive
+		result, head, code = assert.Inconclusive, "NOT ALL", report.ExitInconclusive
 		s = fmt.Sprintf("%s: %d of %s can be decided", f.Experiment, n-bad, plural(n, "assertion"))
 		counts := map[Can][]string{}
 		for _, a := range f.Assertions {

@@ -20,30 +20,37 @@ func waits(plan *experiments.Plan, ran []played) []string {
 		if !b.Declared {
 			continue
 		}
-		n := 0
-		for _, p := range ran {
-			for _, c := range own(p.changes, b.Name) {
-				if c.to == breakerref.HalfOpen {
-					n++
-				}
-			}
-		}
-		if n > 0 && b.Config.WaitMultiplier <= 1 {
-			out = append(out, fmt.Sprintf("breaker %s is waited for %s: %d x %s", b.Name, time.Duration(n)*b.Config.Wait, n, b.Config.Wait))
+		if n := waited(ran, b.Name); n > 0 && b.Config.WaitMultiplier <= 1 {
+			out = append(out, fmt.Sprintf("%s of %s for breaker %s, %s together, cannot be had faster", plural(n, "wait"), b.Config.Wait, b.Name, time.Duration(n)*b.Config.Wait))
 		}
 		for _, p := range plan.Phases {
-			if p.Duration == 0 || len(p.Faults[b.Injector]) == 0 || pause(p) {
-				continue
+			if p.Duration > 0 && len(p.Faults[b.Injector]) > 0 && !pause(p) {
+				out = append(out, fit(p, b))
 			}
-			fit := int(p.Duration / b.Config.Wait)
-			s := fmt.Sprintf("%s lasts %s and sees at most %s of %s", p.Name, p.Duration, plural(fit, "open interval"), b.Config.Wait)
-			if fit == 0 {
-				s = fmt.Sprintf("%s lasts %s, less than the %s that breaker %s stays open: no interval is seen whole", p.Name, p.Duration, b.Config.Wait, b.Name)
-			}
-			out = append(out, s)
 		}
 	}
 	return out
+}
+
+// waited is how often a breaker (of the first instance) waits to the end.
+func waited(ran []played, breaker string) int {
+	n := 0
+	for _, p := range ran {
+		for _, c := range own(p.changes, breaker) {
+			if c.to == breakerref.HalfOpen {
+				n++
+			}
+		}
+	}
+	return n
+}
+
+// fit says how many waits of a breaker a phase can see.
+func fit(p experiments.Phase, b assert.Breaker) string {
+	if n := int(p.Duration / b.Config.Wait); n > 0 {
+		return fmt.Sprintf("%s lasts %s and sees at most %s of %s", p.Name, p.Duration, plural(n, "open interval"), b.Config.Wait)
+	}
+	return fmt.Sprintf("%s lasts %s, less than the %s that breaker %s stays open: no interval is seen whole", p.Name, p.Duration, b.Config.Wait, b.Name)
 }
 
 // warnings are what a run may stumble over although each part of the plan is valid.

@@ -237,7 +237,7 @@ func (w *playing) call(o order, over func()) {
 	w.after(hop, func() {
 		in.serve(r, func(a answer) { w.after(hop, func() { end(a) }) })
 	})
-	w.at(w.now+w.plan.Timeout, func() { end(answer{class: match.Unclassified, err: trace.ErrTimeout}) })
+	w.agenda.queue(w.now, w.plan.Timeout, func() { end(answer{class: match.Unclassified, err: trace.ErrTimeout}) })
 }
 
 // targets are those that a phase calls.
