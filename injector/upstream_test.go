@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -99,12 +98,8 @@ func TestUpstreamBodyIsNotRecoded(t *testing.T) {
 }
 
 func TestUpstreamUnreachable(t *testing.T) {
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	ln.Close() // nobody listens there now
-	d := start(t, injector.Config{Upstream: "http://" + ln.Addr().String()})
+	const nobody = "127.0.0.1:1" // A port that was free a moment ago may be given to somebody else.
+	d := start(t, injector.Config{Upstream: "http://" + nobody})
 	resp, err := client(t).Post(d.URL(), "text/plain", strings.NewReader(strings.Repeat("b", 1<<20)))
 	if err != nil {
 		t.Fatal(err)
@@ -114,7 +109,7 @@ func TestUpstreamUnreachable(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, part := range []string{"injector dep could not reach its upstream http://" + ln.Addr().String(), "refused"} {
+	for _, part := range []string{"injector dep could not reach its upstream http://" + nobody, "refused"} {
 		if !strings.Contains(string(body), part) {
 			t.Errorf("%q does not say %q", body, part)
 		}

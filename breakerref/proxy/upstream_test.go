@@ -129,15 +129,11 @@ func TestConnectionFaultsOnTheWire(t *testing.T) {
 }
 
 func TestARefusedConnectionIsAReset(t *testing.T) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	l.Close()
+	const nobody = "127.0.0.1:1" // A port that was free a moment ago may be given to somebody else.
 	cfg := good()
 	cfg.Failure, cfg.Fallback = match.Failure{Reset: true}, nil
 	w := loopback(t, cfg)
-	cfg.Addr, cfg.Upstream = "127.0.0.1:0", "http://"+l.Addr().String()
+	cfg.Addr, cfg.Upstream = "127.0.0.1:0", "http://"+nobody
 	p, err := proxy.Start(t.Context(), cfg)
 	if err != nil {
 		t.Fatal(err)

@@ -17,8 +17,8 @@ type Recorder struct {
 	arrivals     map[arrivalKey]int
 	anonymous    map[string][]time.Duration // arrivals without an id by injector, sorted
 	seq          map[string]int
-	calls        []Call
-	attempts     []Attempt
+	calls        pile[Call]
+	attempts     pile[Attempt]
 	marks        []Mark
 	phases       []Phase
 	onCall       func(Call)
@@ -73,7 +73,7 @@ func (r *Recorder) Sent(id string) {
 func (r *Recorder) Ended(c Call) {
 	r.mu.Lock()
 	delete(r.inFlight, c.ID)
-	r.calls = append(r.calls, c)
+	r.calls.add(c)
 	r.mu.Unlock()
 	if r.onCall != nil {
 		r.onCall(c)
@@ -97,8 +97,7 @@ func (r *Recorder) Arrived(a Attempt) (handle int) {
 	} else {
 		r.anonymous[a.Injector] = inserted(r.anonymous[a.Injector], a.Arr)
 	}
-	r.attempts = append(r.attempts, a)
-	handle = len(r.attempts) - 1
+	handle = r.attempts.add(a)
 	r.mu.Unlock()
 	if r.onArrival != nil {
 		r.onArrival(a)
@@ -114,7 +113,7 @@ const BySingleFlight = "single_flight"
 func (r *Recorder) Departed(handle int, complete func(*Attempt)) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	complete(&r.attempts[handle])
+	complete(r.attempts.at(handle))
 }
 
 // Arrivals returns how many attempts with the id of a call have reached the
@@ -187,8 +186,8 @@ func (r *Recorder) copy() *Trace {
 	defer r.mu.Unlock()
 	return &Trace{
 		Phases:   slices.Clone(r.phases),
-		Calls:    slices.Clone(r.calls),
-		Attempts: slices.Clone(r.attempts),
+		Calls:    r.calls.all(),
+		Attempts: r.attempts.all(),
 		Marks:    slices.Clone(r.marks),
 	}
 }
