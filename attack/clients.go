@@ -2,8 +2,9 @@ package attack
 
 import (
 	"container/heap"
-	"sync"
 	"time"
+
+	"github.com/faultline-go/faultline/attack/pace"
 )
 
 // clients is the gate of a closed loop for a time: each client waits for its answer
@@ -14,28 +15,22 @@ type clients struct {
 	until time.Time
 	stop  <-chan struct{}
 	freed chan time.Time // when a client will have thought; there is room for all
-	over  chan struct{}
-	idle  instants  // of the clients that think; only Pace uses it
-	last  time.Time // when the latest call was released; only Pace uses it
-
-	mu       sync.Mutex
-	released int
-	decided  int // released calls that came to begin, or are lost
-	paced    bool
-	total    counts
+	idle  instants       // of the clients that think; only Pace uses it
+	last  time.Time      // when the latest call was released; only Pace uses it
+	ledger
 }
 
 func newClients(p Phase, start time.Time, stop <-chan struct{}) *clients {
 	c := &clients{
-		phase: p,
-		until: start.Add(p.Duration),
-		stop:  stop,
-		freed: make(chan time.Time, p.Clients),
-		over:  make(chan struct{}),
+		phase:  p,
+		until:  start.Add(p.Duration),
+		stop:   stop,
+		freed:  make(chan time.Time, p.Clients),
+		ledger: ledger{over: make(chan struct{})},
 	}
 	// People do not all come at once: each is met somewhere in a thought.
 	for i := range uint64(p.Clients) {
-		c.idle = append(c.idle, start.Add(time.Duration(below(mix(^p.Seed, i), uint64(p.ThinkMax)+1))))
+		c.idle = append(c.idle, start.Add(pace.Between(pace.Draw(^p.Seed, i), 0, p.ThinkMax)))
 	}
 	heap.Init(&c.idle)
 	return c
@@ -49,9 +44,7 @@ func (c *clients) Rate(time.Duration) float64 { return 0 }
 func (c *clients) Pace(time.Duration, uint64) (wait time.Duration, stop bool) {
 	if c.ready() {
 		c.last = time.Now()
-		c.mu.Lock()
-		c.released++
-		c.mu.Unlock()
+		c.release()
 		return 0, false
 	}
 	c.finish(time.Now())
@@ -108,7 +101,7 @@ func (c *clients) begin(uint64) (due time.Time, ok bool) {
 // end frees a client, which thinks from now on.
 func (c *clients) end(seq uint64) {
 	p := c.phase
-	think := p.ThinkMin + time.Duration(below(mix(p.Seed, seq), uint64(p.ThinkMax-p.ThinkMin)+1))
+	think := pace.Between(pace.Draw(p.Seed, seq), p.ThinkMin, p.ThinkMax)
 	c.freed <- time.Now().Add(think)
 }
 
@@ -117,36 +110,6 @@ func (c *clients) lost() {
 	c.decide()
 	c.mu.Unlock()
 	c.freed <- time.Now()
-}
-
-// decide counts a released call whose fate is known. The lock is held.
-func (c *clients) decide() {
-	c.decided++
-	c.settle()
-}
-
-// finish is Pace's last word.
-func (c *clients) finish(now time.Time) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.paced = true
-	c.total.ended = now
-	c.settle()
-}
-
-// settle closes over when the number of calls is final. The lock is held.
-func (c *clients) settle() {
-	if c.paced && c.decided == c.released {
-		close(c.over)
-	}
-}
-
-func (c *clients) settled() <-chan struct{} { return c.over }
-
-func (c *clients) counts() counts {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.total
 }
 
 // instants is a heap of instants, the earliest first.

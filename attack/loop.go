@@ -1,9 +1,6 @@
 package attack
 
-import (
-	"sync"
-	"time"
-)
+import "time"
 
 // loop is the gate of calls mode: a closed loop of as many workers as tokens. A
 // worker's next call waits for the end of its last one and then for the gap;
@@ -14,14 +11,8 @@ type loop struct {
 	until  func() bool // or nil
 	stop   <-chan struct{}
 	tokens chan time.Time // when the call of a worker ended; zero for its first
-	over   chan struct{}
-	last   time.Time // when the latest call was released; only Pace uses it
-
-	mu       sync.Mutex
-	released int
-	decided  int // released calls that came to begin, or are lost
-	paced    bool
-	total    counts
+	last   time.Time      // when the latest call was released; only Pace uses it
+	ledger
 }
 
 func newLoop(p Phase, stop <-chan struct{}) *loop {
@@ -31,8 +22,7 @@ func newLoop(p Phase, stop <-chan struct{}) *loop {
 		until:  p.Until,
 		stop:   stop,
 		tokens: make(chan time.Time, p.Concurrency),
-		over:   make(chan struct{}),
-		total:  counts{planned: p.Calls},
+		ledger: ledger{over: make(chan struct{}), total: counts{planned: p.Calls}},
 	}
 	for range p.Concurrency {
 		l.tokens <- time.Time{}
@@ -48,9 +38,7 @@ func (l *loop) Rate(time.Duration) float64 { return 0 }
 func (l *loop) Pace(time.Duration, uint64) (wait time.Duration, stop bool) {
 	if l.released < l.calls && l.ready() && (l.until == nil || !l.until()) {
 		l.last = time.Now()
-		l.mu.Lock()
-		l.released++
-		l.mu.Unlock()
+		l.release()
 		return 0, false
 	}
 	l.finish(time.Now())
@@ -80,8 +68,7 @@ func (l *loop) begin(uint64) (due time.Time, ok bool) {
 	if ok {
 		l.total.sent++
 	}
-	l.decided++
-	l.settle()
+	l.decide()
 	return time.Time{}, ok
 }
 
@@ -95,32 +82,7 @@ func (l *loop) end(uint64) {
 
 func (l *loop) lost() {
 	l.mu.Lock()
-	l.decided++
-	l.settle()
+	l.decide()
 	l.mu.Unlock()
 	l.tokens <- time.Now()
-}
-
-// finish is Pace's last word.
-func (l *loop) finish(now time.Time) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.paced = true
-	l.total.ended = now
-	l.settle()
-}
-
-// settle closes over when the number of calls is final. The lock is held.
-func (l *loop) settle() {
-	if l.paced && l.decided == l.released {
-		close(l.over)
-	}
-}
-
-func (l *loop) settled() <-chan struct{} { return l.over }
-
-func (l *loop) counts() counts {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.total
 }

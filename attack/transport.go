@@ -12,6 +12,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/faultline-go/faultline/attack/pace"
 	"github.com/faultline-go/faultline/target/match"
 	"github.com/faultline-go/faultline/target/trace"
 )
@@ -40,7 +41,7 @@ func (o observer) RoundTrip(req *http.Request) (*http.Response, error) {
 	if due, ok := r.gate.begin(seq); ok {
 		defer r.gate.end(seq)
 		p := r.phase
-		o.call(r.context(), order{phase: p.Index, seq: seq, due: due, target: pick(p.Targets, p.Seed, seq)})
+		o.call(r.context(), order{phase: p.Index, seq: seq, due: due, target: match.Pick(p.Targets, pace.Draw(p.Seed, seq))})
 	}
 	return &http.Response{
 		StatusCode: http.StatusOK,

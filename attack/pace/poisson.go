@@ -35,16 +35,7 @@ func Poisson(rate Rate, over time.Duration, seed uint64) Schedule {
 
 // exponential is a number of mean 1 by (seed, k).
 func exponential(seed, k uint64) float64 {
-	return -math.Log1p(-float64(scramble(scramble(seed)^k)>>11) / (1 << 53))
-}
-
-// scramble is SplitMix64's output function (Steele, Lea and Flood, "Fast splittable
-// pseudorandom number generators").
-func scramble(x uint64) uint64 {
-	x += 0x9e3779b97f4a7c15
-	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
-	x = (x ^ x>>27) * 0x94d049bb133111eb
-	return x ^ x>>31
+	return -math.Log1p(-float64(Draw(seed, k)>>11) / (1 << 53))
 }
 
 // Due is when the n-th arrival is due.

@@ -1,10 +1,9 @@
 package predict
 
 import (
-	"math/bits"
-	"slices"
 	"time"
 
+	"github.com/faultline-go/faultline/attack/pace"
 	"github.com/faultline-go/faultline/target/match"
 )
 
@@ -23,7 +22,7 @@ func (w *playing) load(i int) {
 // send makes call seq of a phase.
 func (w *playing) send(i int, seq uint64, due time.Duration, over func()) {
 	p := w.plan.Phases[i]
-	w.call(order{phase: p.Name, seq: seq, due: due, target: pick(w.targets(p), w.plan.Seed, seq)}, over)
+	w.call(order{phase: p.Name, seq: seq, due: due, target: match.Pick(w.targets(p), pace.Draw(w.plan.Seed, seq))}, over)
 }
 
 // openLoop sends by the clock. What the SUT leaves no room for is not sent.
@@ -92,7 +91,7 @@ func (w *playing) clients(i int) {
 		})
 	}
 	for k := range uint64(c.N) {
-		first := w.now + time.Duration(below(mix(^w.plan.Seed, k), uint64(c.ThinkMax)+1))
+		first := w.now + pace.Between(pace.Draw(^w.plan.Seed, k), 0, c.ThinkMax)
 		w.at(first, func() { w.after(0, next) })
 	}
 	w.at(until, func() { w.leave(i, from, sent, sent, 0) })
@@ -100,40 +99,5 @@ func (w *playing) clients(i int) {
 
 // drawn is a duration up to most, by (seed, seq).
 func (w *playing) drawn(seq uint64, most time.Duration) time.Duration {
-	return time.Duration(below(mix(w.plan.Seed, seq), uint64(most)+1))
-}
-
-// pick chooses the target of call seq by weight, by (seed, seq). It picks as the
-// attack does, so that what is predicted is what will be sent; a test of this
-// package holds the two together.
-func pick(targets []match.Target, seed, seq uint64) match.Target {
-	total := 0
-	for _, t := range targets {
-		total += t.Weight
-	}
-	if total == 0 {
-		return targets[below(mix(seed, seq), uint64(len(targets)))]
-	}
-	at := below(mix(seed, seq), uint64(total))
-	i := slices.IndexFunc(targets, func(t match.Target) bool {
-		at -= t.Weight
-		return at < 0
-	})
-	return targets[i]
-}
-
-// below scales 64 random bits to 0..n-1.
-func below(x, n uint64) int {
-	hi, _ := bits.Mul64(x, n)
-	return int(hi)
-}
-
-// mix hashes two numbers to 64 bits by SplitMix64's output function.
-func mix(a, b uint64) uint64 { return scramble(scramble(a) ^ b) }
-
-func scramble(x uint64) uint64 {
-	x += 0x9e3779b97f4a7c15
-	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
-	x = (x ^ x>>27) * 0x94d049bb133111eb
-	return x ^ x>>31
+	return pace.Between(pace.Draw(w.plan.Seed, seq), 0, most)
 }

@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/faultline-go/faultline/attack/pace"
 	"github.com/faultline-go/faultline/experiments"
 	"github.com/faultline-go/faultline/target/match"
 	"github.com/faultline-go/faultline/target/trace"
@@ -110,7 +111,7 @@ func (w *playing) at(t time.Duration, do func()) { w.agenda.add(max(t, w.now), d
 // apart here.
 func (w *playing) after(d time.Duration, do func()) {
 	w.draws++
-	w.at(w.now+d+time.Duration(below(mix(w.plan.Seed, w.draws), uint64(d/10)+1000)), do)
+	w.at(w.now+d+pace.Between(pace.Draw(w.plan.Seed, w.draws), 0, d/10+999), do)
 }
 
 func (w *playing) mark(k trace.MarkKind, subject, text string) {

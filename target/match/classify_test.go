@@ -118,3 +118,25 @@ func TestClasses(t *testing.T) {
 		t.Error("the body is needed exactly where a class looks for text in it")
 	}
 }
+
+// TestPick gives each target its share, and depends on the bits alone.
+func TestPick(t *testing.T) {
+	targets := []match.Target{{Name: "a", Weight: 9}, {Name: "b", Weight: 0}, {Name: "c", Weight: 1}}
+	const max = ^uint64(0)
+	for _, tc := range []struct {
+		targets []match.Target
+		random  uint64
+		want    string
+	}{
+		{targets, 0, "a"},
+		{targets, max / 10 * 8, "a"},
+		{targets, max/10*9 + 10, "c"},
+		{targets, max, "c"},
+		{[]match.Target{{Name: "x"}, {Name: "y"}}, max / 4, "x"},
+		{[]match.Target{{Name: "x"}, {Name: "y"}}, max/2 + 1, "y"},
+	} {
+		if got := match.Pick(tc.targets, tc.random).Name; got != tc.want {
+			t.Errorf("%x picks %s, want %s", tc.random, got, tc.want)
+		}
+	}
+}
