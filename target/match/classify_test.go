@@ -122,18 +122,18 @@ func TestClasses(t *testing.T) {
 // TestPick gives each target its share, and depends on the bits alone.
 func TestPick(t *testing.T) {
 	targets := []match.Target{{Name: "a", Weight: 9}, {Name: "b", Weight: 0}, {Name: "c", Weight: 1}}
-	const max = ^uint64(0)
+	const most = ^uint64(0)
 	for _, tc := range []struct {
 		targets []match.Target
 		random  uint64
 		want    string
 	}{
 		{targets, 0, "a"},
-		{targets, max / 10 * 8, "a"},
-		{targets, max/10*9 + 10, "c"},
-		{targets, max, "c"},
-		{[]match.Target{{Name: "x"}, {Name: "y"}}, max / 4, "x"},
-		{[]match.Target{{Name: "x"}, {Name: "y"}}, max/2 + 1, "y"},
+		{targets, most / 10 * 8, "a"},
+		{targets, most/10*9 + 10, "c"},
+		{targets, most, "c"},
+		{[]match.Target{{Name: "x"}, {Name: "y"}}, most / 4, "x"},
+		{[]match.Target{{Name: "x"}, {Name: "y"}}, most/2 + 1, "y"},
 	} {
 		if got := match.Pick(tc.targets, tc.random).Name; got != tc.want {
 			t.Errorf("%x picks %s, want %s", tc.random, got, tc.want)

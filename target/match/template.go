@@ -19,15 +19,9 @@ type Template struct {
 	dress []bool   // of each token: whether it has dashes
 }
 
-// CheckTemplate says what is wrong with a text of a target, or nil: a template
-// that is none of those that are known. Only what looks like {{.Word}} counts as
-// one, as a body of JSON may well contain {{.
-func CheckTemplate(text string) error {
-	_, err := ParseTemplate(text)
-	return err
-}
-
-// ParseTemplate finds the templates in a text.
+// ParseTemplate finds the templates in a text. Only what looks like {{.Word}} counts
+// as one, as a body of JSON may well contain {{; an error names those that are
+// unknown, and what is known.
 func ParseTemplate(text string) (Template, error) {
 	var t Template
 	var errs []error
