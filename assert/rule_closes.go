@@ -311,8 +311,9 @@ func (r NeverStuck) within(v *view, from Interval, limit time.Duration) Verdict 
 	}
 	late := v.nextRejected(from.Hi + limit)
 	if late != nil && v.index.busy[v.sentAfter(late.hi)] <= from.Hi { // else a probe may be under way
-		out.Result, out.Observed = Fail, fmt.Sprintf("none; still rejecting after %s", short(v.lastRejected(late).lo-from.Lo))
-		out.miss = v.lastRejected(late).lo - from.Hi - limit
+		last := v.lastRejected(late)
+		out.Result, out.Observed = Fail, fmt.Sprintf("none; still rejecting after %s", short(last.lo-from.Lo))
+		out.miss = last.lo - from.Hi - limit
 		out.Evidence, out.Reason = ids([]*rejection{late}), "the breaker lets nobody through although its wait is over"
 		return out
 	}

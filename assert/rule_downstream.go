@@ -70,10 +70,11 @@ func (r DownstreamCalls) judge(e *evidence, a Assertion) Verdict {
 	if r.Min == nil && r.Max == nil {
 		return Verdict{Result: Inconclusive, Reason: "neither min nor max is asked", Remedy: "give min or max"}
 	}
-	n := r.all(e, a)
+	count := r.all
 	if r.When != "" {
-		n = r.during(e, a)
+		count = r.during
 	}
+	n := count(e, a)
 	out := Verdict{Result: Inconclusive, Observed: plural(n.attempts.Lo, "attempt"), Evidence: n.show}
 	if n.attempts.Hi > n.attempts.Lo {
 		out.Observed = n.attempts.String() + " attempts"

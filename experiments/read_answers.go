@@ -150,7 +150,7 @@ func (a *assertion) forbidden(v yamldoc.Value) assert.Rule {
 		rule.Methods = append(rule.Methods, method(item, ""))
 	}
 	p, ok := a.plan.phase(a.in)
-	sent := slices.ContainsFunc(a.loaded(p), func(t match.Target) bool {
+	sent := slices.ContainsFunc(a.plan.Sends(p), func(t match.Target) bool {
 		path, _, _ := strings.Cut(t.Path, "?")
 		return (len(rule.Methods) == 0 || slices.Contains(rule.Methods, t.Method)) &&
 			(len(rule.Routes) == 0 || slices.ContainsFunc(rule.Routes, func(route string) bool { return covers(route, path) }))

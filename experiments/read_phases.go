@@ -78,31 +78,17 @@ func (r *reader) work(p *Phase, m *yamldoc.Map) {
 // pause reports whether a phase is meant to send nothing.
 func (p Phase) pause() bool { return p.Calls == nil && p.Rate.Num == 0 && p.Rate.Per > 0 }
 
-// loaded returns the targets that a phase sends calls to.
-func (r *reader) loaded(p Phase) []match.Target {
-	if len(p.Targets) == 0 {
-		return r.plan.Targets
-	}
-	var some []match.Target
-	for _, t := range r.plan.Targets {
-		if slices.Contains(p.Targets, t.Name) {
-			some = append(some, t)
-		}
-	}
-	return some
-}
-
 // asks reports whether calls of a phase ask a breaker, as far as that is known.
 func (r *reader) asks(p Phase, breaker string) bool {
 	b, ok := r.plan.breaker(breaker)
 	return !ok || r.targets.blind || len(b.Targets) == 0 || r.breakers.vague[breaker] ||
-		slices.ContainsFunc(r.loaded(p), func(t match.Target) bool { return slices.Contains(b.Targets, t.Name) })
+		slices.ContainsFunc(r.plan.Sends(p), func(t match.Target) bool { return slices.Contains(b.Targets, t.Name) })
 }
 
 // reaches reports whether calls of a phase reach an injector, as far as that is
 // known.
 func (r *reader) reaches(p Phase, injector string) bool {
-	return r.targets.blind || slices.ContainsFunc(r.loaded(p), func(t match.Target) bool { return r.mayReach(t, injector) })
+	return r.targets.blind || slices.ContainsFunc(r.plan.Sends(p), func(t match.Target) bool { return r.mayReach(t, injector) })
 }
 
 // mayReach reports whether calls of a target reach an injector, as far as that is

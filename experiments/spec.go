@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/faultline-go/faultline/assert"
+	"github.com/faultline-go/faultline/target/match"
 )
 
 // Spec is what a trace of the plan is judged against.
@@ -34,6 +35,20 @@ func (p *Plan) breaker(name string) (assert.Breaker, bool) {
 		return assert.Breaker{}, false
 	}
 	return p.Breakers[i], true
+}
+
+// Sends are the targets that a phase sends calls to.
+func (p *Plan) Sends(ph Phase) []match.Target {
+	if len(ph.Targets) == 0 {
+		return p.Targets
+	}
+	var some []match.Target
+	for _, t := range p.Targets {
+		if slices.Contains(ph.Targets, t.Name) {
+			some = append(some, t)
+		}
+	}
+	return some
 }
 
 // phase finds a phase by its name.

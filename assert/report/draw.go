@@ -22,14 +22,18 @@ func Table(head []string, rows [][]string, opt TextOptions) []string {
 			safe[i] = append(safe[i], oneLine(cell))
 		}
 	}
-	tab := table{head: head, rows: safe}
-	tab.tint = func(r, _ int, cell string) string {
+	return t.plainTable(head, safe)
+}
+
+// plainTable lays out rows whose head alone is tinted.
+func (t text) plainTable(head []string, rows [][]string) []string {
+	tint := func(r, _ int, cell string) string {
 		if r < 0 {
 			return t.color(dim, cell)
 		}
 		return cell
 	}
-	return tab.lines(t.opt.Width)
+	return table{head: head, rows: rows, tint: tint}.lines(t.opt.Width)
 }
 
 // Wrap breaks text at the width, and indents what follows its first line.

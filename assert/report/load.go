@@ -57,14 +57,7 @@ func (t text) load() []string {
 	if len(rows) == 0 {
 		return nil
 	}
-	tab := table{head: head, rows: rows}
-	tab.tint = func(r, _ int, cell string) string {
-		if r < 0 {
-			return t.color(dim, cell)
-		}
-		return cell
-	}
-	return tab.lines(t.opt.Width)
+	return t.plainTable(head, rows)
 }
 
 // load is the table on a page. A column that says nothing in any row is left out.

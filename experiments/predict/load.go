@@ -22,7 +22,7 @@ func (w *playing) load(i int) {
 // send makes call seq of a phase.
 func (w *playing) send(i int, seq uint64, due time.Duration, over func()) {
 	p := w.plan.Phases[i]
-	w.call(order{phase: p.Name, seq: seq, due: due, target: match.Pick(w.targets(p), pace.Draw(w.plan.Seed, seq))}, over)
+	w.call(order{phase: p.Name, seq: seq, due: due, target: match.Pick(w.plan.Sends(p), pace.Draw(w.plan.Seed, seq))}, over)
 }
 
 // openLoop sends by the clock. What the SUT leaves no room for is not sent.

@@ -240,17 +240,3 @@ func (w *playing) call(o order, over func()) {
 	})
 	w.agenda.queue(w.now, w.plan.Timeout, func() { end(answer{class: match.Unclassified, err: trace.ErrTimeout}) })
 }
-
-// targets are those that a phase calls.
-func (w *playing) targets(p experiments.Phase) []match.Target {
-	if len(p.Targets) == 0 {
-		return w.plan.Targets
-	}
-	var ts []match.Target
-	for _, t := range w.plan.Targets {
-		if slices.Contains(p.Targets, t.Name) {
-			ts = append(ts, t)
-		}
-	}
-	return ts
-}

@@ -4,11 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 
 	"github.com/faultline-go/faultline/attack"
 	"github.com/faultline-go/faultline/experiments"
-	"github.com/faultline-go/faultline/target/match"
 	"github.com/faultline-go/faultline/target/trace"
 )
 
@@ -65,7 +63,7 @@ func (r *runner) phase(ctx context.Context, i int, p experiments.Phase) error {
 // load is a phase of the plan as the attack wants it.
 func (r *runner) load(i int, p experiments.Phase) attack.Phase {
 	a := attack.Phase{
-		Index: i + 1, Name: p.Name, Measure: p.Measure, Targets: r.targets(p.Targets), Seed: r.plan.Seed,
+		Index: i + 1, Name: p.Name, Measure: p.Measure, Targets: r.plan.Sends(p), Seed: r.plan.Seed,
 	}
 	if c := p.Calls; c != nil {
 		a.Calls, a.Concurrency, a.Gap = c.N, c.Concurrency, c.Gap
@@ -81,18 +79,4 @@ func (r *runner) load(i int, p experiments.Phase) attack.Phase {
 	}
 	a.Schedule, a.MaxInFlight = p.Schedule(r.plan.Seed), r.plan.MaxInFlight
 	return a
-}
-
-// targets picks targets by name; no names mean all.
-func (r *runner) targets(names []string) []match.Target {
-	if len(names) == 0 {
-		return r.plan.Targets
-	}
-	var ts []match.Target
-	for _, t := range r.plan.Targets {
-		if slices.Contains(names, t.Name) {
-			ts = append(ts, t)
-		}
-	}
-	return ts
 }
