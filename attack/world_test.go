@@ -21,6 +21,7 @@ import (
 // TestMain names a proxy that does not exist: whatever heeded it would fail.
 // net/http reads the environment once, so one test cannot do this for itself.
 func TestMain(m *testing.M) {
+	asTrial()
 	if err := os.Setenv("HTTP_PROXY", "http://nowhere:1"); err != nil {
 		panic(err)
 	}
