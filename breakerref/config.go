@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"math/rand/v2"
 	"time"
 )
 
@@ -38,6 +39,8 @@ type Config struct {
 	Window       int        // (slidingWindowSize) calls, or seconds
 	MinimumCalls int        // (minimumNumberOfCalls) outcomes before there is a rate
 
+	LockFree bool // (slidingWindowSynchronizationStrategy LOCK_FREE) its windows, see the package
+
 	FailureRate  float32       // (failureRateThreshold) percent
 	SlowRate     float32       // (slowCallRateThreshold) percent
 	SlowDuration time.Duration // (slowCallDurationThreshold) calls that take longer are slow
@@ -45,13 +48,28 @@ type Config struct {
 	Wait           time.Duration // (waitDurationInOpenState) in whole ms, the rest is cut off
 	WaitMultiplier float64       // (exponentialBackoffMultiplier) growth of the wait per opening; 0: it does not grow
 	WaitMax        time.Duration // (exponentialMaxWaitDurationInOpenState) in whole ms; 0: no limit
+	WaitRandom     float64       // (randomizedWaitFactor) each wait is up to this share shorter or longer, by (Seed, n-th wait)
+	Seed           uint64        // of WaitRandom
 	AutoHalfOpen   bool          // (automaticTransitionFromOpenToHalfOpenEnabled) go half-open when the wait ends, without a call
+
+	// Waits is an interval function (waitIntervalFunctionInOpenState) as a table: the wait
+	// of the first opening in a row, of the second and so on; the last one is that of all
+	// that follow. It takes the place of Wait and what changes it.
+	Waits []time.Duration
 
 	Permitted             int           // (permittedNumberOfCallsInHalfOpenState) probes
 	HalfOpenMaxWait       time.Duration // (maxWaitDurationInHalfOpenState) longest half-open stay in whole ms; below 1 ms: without end
 	HalfOpenMaxWaitCloses bool          // (transitionToStateAfterWaitDuration) then go to CLOSED instead of OPEN
 
 	Initial State // (initialState)
+
+	// TransitionsOnly keeps the machine from publishing anything but state transitions and
+	// resets: the library publishes nothing either that nobody listens to.
+	TransitionsOnly bool
+
+	// Strict makes the machine panic with a [Crash] where the library throws out of one of
+	// its own methods. Without it, such a call has the result that its name promises.
+	Strict bool
 }
 
 // Default returns what Resilience4j uses where nothing is configured.
@@ -83,14 +101,7 @@ func (c Config) Validate() error {
 	p.percent("slowCallRateThreshold", c.SlowRate)
 	p.require(c.SlowDuration >= 1,
 		"slowCallDurationThreshold", c.SlowDuration, "at least 1ns")
-	p.require(c.Wait >= time.Millisecond,
-		"waitDurationInOpenState", c.Wait, "at least 1ms")
-	p.require(c.WaitMultiplier >= 0 && !math.IsInf(c.WaitMultiplier, 1),
-		"exponentialBackoffMultiplier", c.WaitMultiplier, "above 0, or 0 for a wait that does not grow")
-	p.require(c.WaitMax == 0 || c.WaitMax >= time.Millisecond,
-		"exponentialMaxWaitDurationInOpenState", c.WaitMax, "at least 1ms, or 0 for no limit")
-	p.require(c.WaitMax == 0 || c.WaitMultiplier != 0,
-		"exponentialMaxWaitDurationInOpenState", c.WaitMax, "0 unless exponentialBackoffMultiplier is set")
+	p.waits(c)
 	p.atLeastOne("permittedNumberOfCallsInHalfOpenState", c.Permitted)
 	p.require(c.HalfOpenMaxWait >= 0,
 		"maxWaitDurationInHalfOpenState", c.HalfOpenMaxWait, "at least 0s")
@@ -99,24 +110,64 @@ func (c Config) Validate() error {
 	return errors.Join(p...)
 }
 
+// waits checks what says how long the breaker stays open.
+func (p *problems) waits(c Config) {
+	if len(c.Waits) > 0 {
+		for _, w := range c.Waits {
+			p.require(w >= time.Millisecond, "waitIntervalFunctionInOpenState", w, "at least 1ms for every opening")
+		}
+		p.require(c.WaitMultiplier == 0 && c.WaitMax == 0 && c.WaitRandom == 0, "waitIntervalFunctionInOpenState", c.Waits,
+			"empty when exponentialBackoffMultiplier, exponentialMaxWaitDurationInOpenState or randomizedWaitFactor is set")
+		return
+	}
+	p.require(c.Wait >= time.Millisecond,
+		"waitDurationInOpenState", c.Wait, "at least 1ms")
+	p.require(c.WaitMultiplier >= 0 && !math.IsInf(c.WaitMultiplier, 1),
+		"exponentialBackoffMultiplier", c.WaitMultiplier, "above 0, or 0 for a wait that does not grow")
+	p.require(c.WaitMax == 0 || c.WaitMax >= time.Millisecond,
+		"exponentialMaxWaitDurationInOpenState", c.WaitMax, "at least 1ms, or 0 for no limit")
+	p.require(c.WaitMax == 0 || c.WaitMultiplier != 0,
+		"exponentialMaxWaitDurationInOpenState", c.WaitMax, "0 unless exponentialBackoffMultiplier is set")
+	p.require(c.WaitRandom >= 0 && c.WaitRandom <= 1,
+		"randomizedWaitFactor", c.WaitRandom, "from 0 to 1")
+}
+
 // minimum returns how many outcomes a count based window of the given size needs
 // before it has a rate. It can hold no more than its size, so more is not asked.
 func (c Config) minimum(size int) int { return min(c.MinimumCalls, size) }
 
 // waitFor returns how long the breaker stays open when it opens for the n-th time
-// in a row, n from 1. Growth is step by step, each cut to whole milliseconds: a
-// wait of 1 ms that grows by 1.1 never grows.
-func (c Config) waitFor(n int) time.Duration {
+// in a row, n from 1, and for the draw-th time at all. Growth is step by step, each
+// cut to whole milliseconds: a wait of 1 ms that grows by 1.1 never grows.
+func (c Config) waitFor(n int, draw uint64) time.Duration {
+	if len(c.Waits) > 0 {
+		return c.Waits[min(max(n, 1), len(c.Waits))-1].Truncate(time.Millisecond)
+	}
 	ms := c.Wait.Milliseconds()
 	if c.WaitMultiplier != 0 {
 		for range n - 1 {
-			ms = scale(ms, c.WaitMultiplier)
+			grown := scale(ms, c.WaitMultiplier)
+			if grown == ms {
+				break
+			}
+			ms = grown
 		}
+	}
+	if c.WaitRandom != 0 {
+		ms = c.randomized(ms, draw)
 	}
 	if c.WaitMax != 0 {
 		ms = min(ms, c.WaitMax.Milliseconds())
 	}
 	return time.Duration(ms) * time.Millisecond
+}
+
+// randomized returns a whole number of milliseconds around ms, at least one. All
+// within the range come up equally often, the ends included.
+func (c Config) randomized(ms int64, draw uint64) int64 {
+	delta := c.WaitRandom * float64(ms)
+	chance := rand.New(rand.NewPCG(c.Seed, draw)).Float64()
+	return scale(1, max(1, float64(ms)-delta+chance*(2*delta+1)))
 }
 
 // scale multiplies whole milliseconds and cuts the result to whole milliseconds,

@@ -15,6 +15,8 @@
 //		m.Record(now, failed, took) // it counts
 //		m.Ignore(now)               // it ended in an error that does not count
 //		m.Release(now)              // it never ran, or was cancelled
+//		m.OnError(now, err, took)   // what it is, Predicates say
+//		m.OnResult(now, value, took)
 //	}
 //	for _, e := range m.Events() { ... }
 //
@@ -22,7 +24,9 @@
 // first lets the timers fire that are due up to and including now, each at its
 // own instant; State tells the state as of the last instant the machine was told.
 // A Machine is not safe for concurrent use: wrap it in a lock. Events are kept
-// until Events takes them, so whoever runs a machine for long has to take them.
+// until Events or AppendEvents takes them, so whoever runs a machine for long has to
+// take them. A timer is data: NextTimer tells when Advance would next change something
+// by itself.
 //
 //	            a rate reaches its threshold
 //	CLOSED ───────────────────────────────────▶ OPEN ◀─┐
@@ -69,7 +73,12 @@
 // begin with an empty window. OPEN keeps the window, rates and notPermitted count
 // of the state before it; if that is a time based one, it keeps sliding.
 //
-// These are the synchronized windows, the default. A wall clock that steps back
+// These are the synchronized windows, the default. The lock-free ones (LockFree) give
+// the same results when they count calls. When they count seconds, they have slices of
+// one second that begin when the window is made, on a clock that never steps back: an
+// outcome is gone Window seconds after the beginning of its slice.
+//
+// With synchronized windows, a wall clock that steps back
 // costs a time based window one of its seconds at every record and every reading,
 // until the clock has passed the window again. A caller who reads Metrics reads
 // once for all values, where the library reads once for each.
@@ -80,7 +89,11 @@
 // milliseconds; a call at exactly that instant is still refused. Nothing happens
 // when the wait ends, unless AutoHalfOpen is set: the first call afterwards turns
 // the breaker half-open and is its first probe (#2167). With WaitMultiplier the
-// wait grows with every opening that follows without CLOSED in between.
+// wait grows with every opening that follows without CLOSED in between; Waits lists the
+// waits one by one, and WaitRandom makes each of them longer or shorter by chance.
+//
+// Predicates.Transition opens a closed breaker by what one call has ended in, after that
+// call was counted. With a wait of its own this is no opening in a row.
 //
 // # HALF_OPEN
 //
@@ -97,14 +110,30 @@
 //
 // # Where it departs from the library
 //
-//   - OPEN entered from DISABLED or FORCED_OPEN has a window of size zero, and a
-//     late outcome makes the library throw a division by zero. Here the outcome is
-//     not recorded.
+// In single calls it does not, but where the library throws an exception out of its own
+// methods. Here the call has the result that its name promises; with Strict the machine
+// panics with a [Crash] instead:
+//
+//   - OPEN entered from DISABLED or FORCED_OPEN has a window of size zero, and a late
+//     outcome divides by zero (ArithmeticException). Here it is not recorded.
+//   - Predicates.Transition that says open and not for how long leaves a CLOSED that
+//     permits nothing and never opens (IllegalArgumentException). Here it opens as ever.
+//   - A lock-free window of size 1, also that of HALF_OPEN with one permitted call, breaks
+//     down when it slides again (NullPointerException). Here it slides.
+//
+// And, Strict or not:
+//
 //   - Waits that grow beyond what time.Duration holds stop there, at 292 years.
 //   - A failure rate threshold that is not a number is refused.
-//   - What only several threads can see is not modelled: outcomes that slip in
-//     while a transition is under way, and a second NOT_PERMITTED for one call.
+//   - Randomized waits come from Seed and the number of the opening.
+//   - What only several threads can see is not modelled: outcomes that slip in while a
+//     transition is under way, and a second NOT_PERMITTED for one call. Nor is what only
+//     the JVM has: the unwrapping of CompletionException, a scheduler that was shut down.
 //
-// Not modelled either, by choice so far: lock-free windows, randomized waits, and
-// transitions chosen by a call's result (OpenFor from CLOSED does the same).
+// # How it was proved
+//
+// TestRecordedTraces replays what was recorded from the real library, call by call; the
+// package breakerref/differential drives the library and a machine side by side with
+// random configurations and calls; TestStories has the cases of the library's own tests;
+// rapid properties and fuzz targets hold the machine and its windows against naive ones.
 package breakerref

@@ -10,8 +10,10 @@ import (
 // New.
 type Machine struct {
 	cfg    Config
+	judge  Predicates
 	now    time.Time // the instant being handled
 	cur    stay
+	opened uint64  // how often a wait was drawn
 	stale  []timer // of stays that Reset left, in the order they were set
 	events []Event
 }
@@ -25,6 +27,8 @@ type stay struct {
 	until    time.Time // OPEN: calls are refused up to and including this instant
 	permits  int       // HALF_OPEN: probes that may still begin
 	timer    timer     // ends the stay
+
+	dead bool // CLOSED under Strict: it can neither be left by an outcome nor permits calls
 
 	// METRICS_ONLY tells of each rate once.
 	toldFailure, toldSlow bool
@@ -41,10 +45,15 @@ func (t timer) set() bool { return !t.due.IsZero() }
 // New returns a breaker in its initial state at now. It fails if the
 // configuration is not valid, with all that is wrong with it.
 func New(cfg Config, now time.Time) (*Machine, error) {
+	return NewWith(cfg, Predicates{}, now)
+}
+
+// NewWith is New with predicates, which OnError and OnResult ask.
+func NewWith(cfg Config, judge Predicates, now time.Time) (*Machine, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, fmt.Errorf("circuit breaker %q is misconfigured:\n%w", cfg.Name, err)
 	}
-	m := &Machine{cfg: cfg, now: wall(now)}
+	m := &Machine{cfg: cfg, judge: judge, now: wall(now)}
 	m.cur = m.stay(Closed, 0)
 	if cfg.Initial != Closed {
 		m.cur = m.stay(cfg.Initial, 1)
@@ -53,8 +62,11 @@ func New(cfg Config, now time.Time) (*Machine, error) {
 }
 
 // Acquire says whether a call may start at now. If it may, the caller owes the
-// machine one Record, Ignore or Release.
+// machine one Record, Ignore, Release, OnError or OnResult.
 func (m *Machine) Acquire(now time.Time) bool {
+	if m.cur.state == Closed && !m.cur.dead && len(m.stale) == 0 {
+		return true // Most calls by far; nothing that time does could matter to them.
+	}
 	m.Advance(now)
 	if m.cur.state == Open && m.now.After(m.cur.until) {
 		m.move(HalfOpen)
@@ -62,7 +74,9 @@ func (m *Machine) Acquire(now time.Time) bool {
 	if m.permit() {
 		return true
 	}
-	m.cur.tally.notPermitted++
+	if m.cur.state != Closed { // One that is dead does not count.
+		m.cur.tally.notPermitted++
+	}
 	m.emit(Event{Kind: EventNotPermitted})
 	return false
 }
@@ -70,7 +84,9 @@ func (m *Machine) Acquire(now time.Time) bool {
 // permit asks the current state and takes one of HALF_OPEN's permits.
 func (m *Machine) permit() bool {
 	switch m.cur.state {
-	case Closed, Disabled, MetricsOnly:
+	case Closed:
+		return !m.cur.dead
+	case Disabled, MetricsOnly:
 		return true
 	case HalfOpen:
 		if m.cur.permits > 0 {
@@ -87,14 +103,19 @@ func (m *Machine) permit() bool {
 // if another one admitted the call.
 func (m *Machine) Record(now time.Time, failed bool, d time.Duration) {
 	m.Advance(now)
-	kind := EventSuccess
-	if failed {
-		kind = EventFailure
+	if !m.cfg.TransitionsOnly {
+		kind := EventSuccess
+		if failed {
+			kind = EventFailure
+		}
+		m.emit(Event{Kind: kind})
 	}
-	m.emit(Event{Kind: kind})
-	got := m.cur.tally.record(m.now, outcome{failed: failed, slow: d > m.cfg.SlowDuration})
-	if got.FailureRate >= 0 {
-		m.decide(got.FailureRate >= m.cfg.FailureRate, got.SlowRate >= m.cfg.SlowRate)
+	if m.cur.state == Open && m.cur.tally.window == nil {
+		m.crash("ArithmeticException")
+	}
+	c, rated := m.cur.tally.record(m.now, outcome{failed: failed, slow: d > m.cfg.SlowDuration})
+	if rated {
+		m.decide(rate(c.failed, c.calls) >= m.cfg.FailureRate, rate(c.slow, c.calls) >= m.cfg.SlowRate)
 	}
 }
 
@@ -103,8 +124,8 @@ func (m *Machine) Record(now time.Time, failed bool, d time.Duration) {
 func (m *Machine) decide(failure, slow bool) {
 	switch m.cur.state {
 	case Closed:
-		m.tell(failure, slow)
-		if failure || slow {
+		if !m.cur.dead && (failure || slow) {
+			m.tell(failure, slow)
 			m.move(Open)
 		}
 	case HalfOpen:
@@ -182,6 +203,14 @@ func (m *Machine) Events() []Event {
 	return events
 }
 
+// AppendEvents is Events without memory of its own: it appends to a slice of the
+// caller's and returns it.
+func (m *Machine) AppendEvents(to []Event) []Event {
+	to = append(to, m.events...)
+	m.events = m.events[:0]
+	return to
+}
+
 // Clone returns a copy that shares nothing with the machine; it has the events
 // that were not taken yet.
 func (m *Machine) Clone() *Machine {
@@ -194,7 +223,7 @@ func (m *Machine) Clone() *Machine {
 
 // emit publishes an event at the current instant, if the current state does.
 func (m *Machine) emit(e Event) {
-	silent := m.cur.state == Disabled || m.cur.state == ForcedOpen
+	silent := m.cfg.TransitionsOnly || m.cur.state == Disabled || m.cur.state == ForcedOpen
 	if silent && e.Kind != EventTransition && e.Kind != EventReset {
 		return
 	}

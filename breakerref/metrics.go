@@ -21,11 +21,13 @@ type tally struct {
 	notPermitted int
 }
 
-func (t *tally) record(now time.Time, o outcome) Metrics {
+// record counts an outcome. It has a rate if enough were counted.
+func (t *tally) record(now time.Time, o outcome) (c counts, rated bool) {
 	if t.window == nil {
-		return t.metrics(counts{})
+		return counts{}, false
 	}
-	return t.metrics(t.window.record(now, o))
+	c = t.window.record(now, o)
+	return c, c.calls >= t.minimum
 }
 
 func (t *tally) read(now time.Time) Metrics {

@@ -137,7 +137,20 @@ func (m *model) openUntil() time.Time {
 // then it goes on with a clone and spoils the original, which must not show.
 func TestAgainstModel(t *testing.T) {
 	visited := map[breakerref.State]int{}
-	rapid.Check(t, func(t *rapid.T) {
+	rapid.Check(t, againstModel(visited))
+	for _, s := range []breakerref.State{breakerref.Closed, breakerref.Open, breakerref.HalfOpen} {
+		if visited[s] == 0 {
+			t.Errorf("no run has seen %v", s)
+		}
+	}
+}
+
+func FuzzAgainstModel(f *testing.F) {
+	f.Fuzz(rapid.MakeFuzz(againstModel(map[breakerref.State]int{})))
+}
+
+func againstModel(visited map[breakerref.State]int) func(*rapid.T) {
+	return func(t *rapid.T) {
 		cfg := drawConfig(t)
 		now := time.Date(2025, 1, 1, 0, 0, 0, 0, time.UTC).Add(rapid.SampledFrom([]time.Duration{0, 1, 999_999_999}).Draw(t, "start"))
 		actual, err := breakerref.New(cfg, now)
@@ -189,11 +202,6 @@ func TestAgainstModel(t *testing.T) {
 				}
 			},
 		})
-	})
-	for _, s := range []breakerref.State{breakerref.Closed, breakerref.Open, breakerref.HalfOpen} {
-		if visited[s] == 0 {
-			t.Errorf("no run has seen %v", s)
-		}
 	}
 }
 

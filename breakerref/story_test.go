@@ -90,6 +90,18 @@ func (s *story) set(t *testing.T, d *datadriven.TestData, cfg *breakerref.Config
 		cfg.WaitMultiplier = float64(percent(t, d, value))
 	case "wait-max":
 		cfg.WaitMax = duration(t, d, value)
+	case "lock-free":
+		cfg.LockFree = value == "true"
+	case "strict":
+		cfg.Strict = value == "true"
+	case "waits": // As in 1s/2s/5s.
+		for w := range strings.SplitSeq(value, "/") {
+			cfg.Waits = append(cfg.Waits, duration(t, d, w))
+		}
+	case "random":
+		cfg.WaitRandom = float64(percent(t, d, value))
+	case "seed":
+		cfg.Seed = uint64(integer(t, d, value))
 	case "auto":
 		cfg.AutoHalfOpen = value == "true"
 	case "permitted":
@@ -134,7 +146,8 @@ func (s *story) play(t *testing.T, d *datadriven.TestData) string {
 	return out.String()
 }
 
-func (s *story) step(t *testing.T, d *datadriven.TestData, words []string) string {
+func (s *story) step(t *testing.T, d *datadriven.TestData, words []string) (result string) {
+	defer crash(&result)
 	arg := ""
 	if len(words) > 1 {
 		arg = words[1]
@@ -160,6 +173,11 @@ func (s *story) step(t *testing.T, d *datadriven.TestData, words []string) strin
 		s.now = s.now.Add(took())
 	case "look":
 		s.m.Advance(s.now)
+	case "next-timer":
+		due, _ := s.m.NextTimer()
+		return s.offset(due)
+	case "open-till": // An offset from the start.
+		return problem(s.m.OpenTill(s.now, s.start.Truncate(time.Second).Add(took())))
 	case "open-until":
 		return s.offset(s.m.OpenUntil())
 	case "to":
@@ -174,10 +192,29 @@ func (s *story) step(t *testing.T, d *datadriven.TestData, words []string) strin
 	return ""
 }
 
+// crash sets a result to what a strict machine panics with.
+func crash(result *string) {
+	switch p := recover().(type) {
+	case nil:
+	case breakerref.Crash:
+		*result = p.Exception
+	default:
+		panic(p)
+	}
+}
+
+func (s *story) metrics() (m breakerref.Metrics, crashed string) {
+	defer crash(&crashed)
+	return s.m.Metrics(s.now), ""
+}
+
 func (s *story) show(words []string, result string) string {
-	metrics := s.m.Metrics(s.now)
+	metrics, crashed := s.metrics()
 	published := s.m.Events()
 	events := make([]string, 0, len(published))
+	if crashed != "" {
+		events = append(events, "(reading: "+crashed+")")
+	}
 	for _, e := range published {
 		name := e.String()
 		if e.Kind == breakerref.EventFailureRate || e.Kind == breakerref.EventSlowRate {

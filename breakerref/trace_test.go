@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
@@ -62,25 +63,45 @@ type seen struct {
 	Events  []string
 }
 
-// TestRecordedRuns replays runs that were recorded from Resilience4j 2.4.0. All of
-// them have to be replayed to the last step: a file cut short must not pass.
-func TestRecordedRuns(t *testing.T) {
-	const wantRuns, wantSteps, wantCrashes = 120, 6986, 9
-	runs, steps, crashes := 0, 0, 0
-	for _, run := range readRuns(t, "testdata/resilience4j-2.4.0.jsonl.gz") {
-		runs++
-		t.Run(strconv.Itoa(run.ID), func(t *testing.T) {
-			s, crashed := replay(t, run)
-			steps += s
-			if crashed {
-				crashes++
+// TestRecordedTraces replays what was recorded from Resilience4j 2.4.0: every
+// *.jsonl.gz in the folder that RESILIENCE4J_TRACES names, or in testdata. All of a
+// case has to be replayed: a file cut short must not pass.
+func TestRecordedTraces(t *testing.T) {
+	folder, ours := os.Getenv("RESILIENCE4J_TRACES"), false
+	if folder == "" {
+		folder, ours = "testdata", true
+	}
+	files, err := filepath.Glob(filepath.Join(folder, "*.jsonl.gz"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all replayed
+	for _, file := range files {
+		for _, run := range readRuns(t, file) {
+			got, diff := replay(t, run)
+			all.add(got)
+			if diff != "" {
+				t.Errorf("%s, case %d: %s", filepath.Base(file), run.ID, diff)
 			}
-		})
+		}
 	}
-	if runs != wantRuns || steps != wantSteps || crashes != wantCrashes {
-		t.Errorf("replayed %d runs, %d steps and %d crashes of the library, want %d, %d and %d",
-			runs, steps, crashes, wantRuns, wantSteps, wantCrashes)
+	fmt.Printf("replayed %d operations of %d cases, %d differences\n", all.operations, all.cases, all.differences)
+	switch want := (replayed{cases: 120, operations: 6986, crashes: 9}); {
+	case all.cases == 0:
+		t.Errorf("there are no recorded cases in %s", folder)
+	case ours && all != want:
+		t.Errorf("replayed %+v, want %+v", all, want)
 	}
+}
+
+// replayed is how much of what was recorded has been repeated.
+type replayed struct{ cases, operations, differences, crashes int }
+
+func (r *replayed) add(o replayed) {
+	r.cases += o.cases
+	r.operations += o.operations
+	r.differences += o.differences
+	r.crashes += o.crashes
 }
 
 func readRuns(t *testing.T, path string) []recordedRun {
@@ -92,7 +113,7 @@ func readRuns(t *testing.T, path string) []recordedRun {
 	defer f.Close()
 	z, err := gzip.NewReader(f)
 	if err != nil {
-		t.Fatal(err)
+		t.Fatalf("%s: %v", path, err)
 	}
 	d := json.NewDecoder(bufio.NewReader(z))
 	d.DisallowUnknownFields()
@@ -104,37 +125,63 @@ func readRuns(t *testing.T, path string) []recordedRun {
 			return runs
 		}
 		if err != nil {
-			t.Fatal(err)
+			t.Fatalf("%s: %v", path, err)
 		}
 		runs = append(runs, r)
 	}
 }
 
-// replay repeats a run and compares every step. It returns the number of steps
-// and whether the library crashed in the last one, which the machine must not.
-func replay(t *testing.T, run recordedRun) (steps int, crashed bool) {
+// replay repeats a case and compares every operation, up to the first that differs:
+// what follows from another state says no more. Where the library crashed the machine
+// must not, unless it is strict.
+func replay(t *testing.T, run recordedRun) (r replayed, diff string) {
+	t.Helper()
 	now := time.UnixMilli(run.Cfg.StartUnixMS)
-	m, err := breakerref.New(run.Cfg.config(t), now)
+	cfg := run.Cfg.config(t)
+	m, err := breakerref.New(cfg, now)
 	if err != nil {
 		t.Fatal(err)
 	}
+	cfg.Strict = true
+	strict, err := breakerref.New(cfg, now)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.cases = 1
 	before := m.Metrics(now)
 	for i, step := range run.Steps {
-		result := step.apply(t, m, &now)
-		got := seen{Result: result, State: m.State().String(), Metrics: m.Metrics(now), Events: eventNames(m)}
+		r.operations++
+		then := now
+		want, result := step.seen(), step.apply(t, m, &now)
+		exact := seen{Result: step.strictly(t, strict, &then), State: strict.State().String(), Metrics: strict.Metrics(then), Events: eventNames(strict)}
 		if step.Result == "ArithmeticException" {
-			want := seen{State: step.State, Metrics: before, Events: step.Events}
-			if diff := cmp.Diff(want, got, cmpopts.EquateEmpty()); diff != "" {
-				t.Errorf("step %d %v, where the library crashes, wanted (-) and replayed (+):\n%s", i, step.Op, diff)
+			r.crashes++
+			want.Result, want.Metrics = nil, before // Nothing was recorded on either side.
+			if exact.Result == step.Result {
+				exact.Result = nil
 			}
-			return i + 1, true
 		}
-		if diff := cmp.Diff(step.seen(), got, cmpopts.EquateEmpty()); diff != "" {
-			t.Fatalf("step %d %v, recorded (-) and replayed (+):\n%s", i, step.Op, diff)
+		got := seen{Result: result, State: m.State().String(), Metrics: m.Metrics(now), Events: eventNames(m)}
+		if diff := cmp.Diff([]seen{want, want}, []seen{got, exact}, cmpopts.EquateEmpty()); diff != "" {
+			r.differences++
+			return r, fmt.Sprintf("operation %d %v, recorded (-) and replayed (+), plain and strict:\n%s", i, step.Op, diff)
 		}
 		before = got.Metrics
 	}
-	return len(run.Steps), false
+	return r, ""
+}
+
+// strictly applies the step to a strict machine. What it crashes with is its result.
+func (s recordedStep) strictly(t *testing.T, m *breakerref.Machine, now *time.Time) (result any) {
+	t.Helper()
+	crashed := ""
+	defer func() {
+		if crashed != "" {
+			result = crashed
+		}
+	}()
+	defer crash(&crashed)
+	return s.apply(t, m, now)
 }
 
 func (s recordedStep) seen() seen {

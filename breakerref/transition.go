@@ -29,6 +29,19 @@ func (m *Machine) OpenFor(now time.Time, wait time.Duration) error {
 	return nil
 }
 
+// OpenTill is OpenFor with the last instant at which calls are refused. Its timer, with
+// AutoHalfOpen, comes after whole milliseconds.
+func (m *Machine) OpenTill(now, until time.Time) error {
+	m.Advance(now)
+	if err := m.check(Open); err != nil {
+		return err
+	}
+	next := m.openStay(m.cur.attempts, wall(until).Sub(m.now).Truncate(time.Millisecond))
+	next.until = wall(until)
+	m.enter(next)
+	return nil
+}
+
 // Reset closes the breaker by hand and empties its window. The timer of the state
 // it leaves is not stopped.
 func (m *Machine) Reset(now time.Time) {
@@ -45,7 +58,7 @@ func (m *Machine) Reset(now time.Time) {
 // AutoHalfOpen and HalfOpenMaxWait an idle breaker alternates for ever, and Advance
 // takes every step of it.
 func (m *Machine) Advance(now time.Time) {
-	for {
+	for m.cur.timer.set() || len(m.stale) > 0 {
 		t, ok := m.takeTimer(now)
 		if !ok {
 			break
@@ -60,16 +73,17 @@ func (m *Machine) Advance(now time.Time) {
 	m.now = wall(now)
 }
 
+// NextTimer returns the instant of the earliest timer, if there is one: without a call
+// in between, Advance changes nothing before it.
+func (m *Machine) NextTimer() (due time.Time, ok bool) {
+	t, _ := m.firstTimer()
+	return t.due, t.set()
+}
+
 // takeTimer removes and returns the earliest timer due at now; of two at the same
 // instant, the one that was set first.
 func (m *Machine) takeTimer(now time.Time) (timer, bool) {
-	first := m.cur.timer
-	at := -1
-	for i, t := range slices.Backward(m.stale) {
-		if !first.set() || !t.due.After(first.due) {
-			first, at = t, i
-		}
-	}
+	first, at := m.firstTimer()
 	switch {
 	case !first.set() || first.due.After(now):
 		return timer{}, false
@@ -79,6 +93,18 @@ func (m *Machine) takeTimer(now time.Time) (timer, bool) {
 		m.stale = slices.Delete(m.stale, at, at+1)
 	}
 	return first, true
+}
+
+// firstTimer returns the earliest timer and where it is among the stale ones, -1 for
+// that of the current stay. It is not set if there is none.
+func (m *Machine) firstTimer() (first timer, at int) {
+	first, at = m.cur.timer, -1
+	for i, t := range slices.Backward(m.stale) {
+		if !first.set() || !t.due.After(first.due) {
+			first, at = t, i
+		}
+	}
+	return first, at
 }
 
 func (m *Machine) check(to State) error {
@@ -113,7 +139,8 @@ func (m *Machine) stay(state State, attempts int) stay {
 	case Closed, MetricsOnly:
 		s.tally = m.newTally()
 	case Open:
-		return m.openStay(attempts, m.cfg.waitFor(attempts))
+		m.opened++
+		return m.openStay(attempts, m.cfg.waitFor(attempts, m.opened))
 	case HalfOpen:
 		return m.halfOpenStay(attempts)
 	case Disabled:
@@ -143,7 +170,7 @@ func (m *Machine) halfOpenStay(attempts int) stay {
 	s := stay{
 		state:    HalfOpen,
 		attempts: attempts,
-		tally:    &tally{window: &callWindow{size: size}, minimum: m.cfg.minimum(size)},
+		tally:    &tally{window: m.newCallWindow(size), minimum: m.cfg.minimum(size)},
 		permits:  size,
 	}
 	if wait := m.cfg.HalfOpenMaxWait.Truncate(time.Millisecond); wait > 0 {
@@ -158,8 +185,18 @@ func (m *Machine) halfOpenStay(attempts int) stay {
 // newTally returns the empty window of CLOSED and METRICS_ONLY.
 func (m *Machine) newTally() *tally {
 	size := m.cfg.Window
-	if m.cfg.WindowType == TimeBased {
-		return &tally{window: newTimeWindow(size, m.now), minimum: m.cfg.MinimumCalls}
+	switch {
+	case m.cfg.WindowType == CountBased:
+		return &tally{window: m.newCallWindow(size), minimum: m.cfg.minimum(size)}
+	case m.cfg.LockFree:
+		return &tally{window: newSliceWindow(size, m.now, m.fragile(size)), minimum: m.cfg.MinimumCalls}
 	}
-	return &tally{window: &callWindow{size: size}, minimum: m.cfg.minimum(size)}
+	return &tally{window: newTimeWindow(size, m.now), minimum: m.cfg.MinimumCalls}
 }
+
+func (m *Machine) newCallWindow(size int) *callWindow {
+	return &callWindow{size: size, fragile: m.fragile(size)}
+}
+
+// fragile reports whether the library's window of a size breaks down in use.
+func (m *Machine) fragile(size int) bool { return m.cfg.Strict && m.cfg.LockFree && size == 1 }

@@ -42,23 +42,32 @@ type window interface {
 // callWindow holds the last size outcomes. It grows as outcomes come, so that a
 // huge window costs nothing before it is filled.
 type callWindow struct {
-	size   int
-	ring   []outcome // the oldest is at next once the ring is full
-	next   int
-	totals counts
+	size    int
+	ring    []outcome // the oldest is at next once the ring is full
+	next    int
+	totals  counts
+	fragile bool // it has lost its head once it slides
 }
 
 func (w *callWindow) record(_ time.Time, o outcome) counts {
-	w.totals.add(o)
+	if w.fragile && len(w.ring) == w.size {
+		panic(Crash{Exception: noHead})
+	}
 	if len(w.ring) < w.size {
 		w.ring = append(w.ring, o)
+		w.totals.add(o)
 		return w.totals
 	}
-	var oldest counts
-	oldest.add(w.ring[w.next])
-	w.totals.remove(oldest)
-	w.ring[w.next] = o
-	w.next = (w.next + 1) % w.size
+	if last := w.ring[w.next]; last != o { // Else one goes as another of its kind comes.
+		var gone counts
+		gone.add(last)
+		w.totals.remove(gone)
+		w.totals.add(o)
+		w.ring[w.next] = o
+	}
+	if w.next++; w.next == w.size {
+		w.next = 0
+	}
 	return w.totals
 }
 

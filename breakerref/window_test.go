@@ -53,37 +53,107 @@ func (r *ring) read(now int64) counts {
 	return sum
 }
 
-func TestTimeWindowAgainstRing(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		size := rapid.IntRange(1, 5).Draw(t, "size")
-		now := time.Unix(1_735_689_600, 0)
-		w := window(newTimeWindow(size, now))
-		r := newRing(size, now.Unix())
-		t.Repeat(map[string]func(*rapid.T){
-			"record": func(t *rapid.T) {
-				o := outcome{rapid.Bool().Draw(t, "failed"), rapid.Bool().Draw(t, "slow")}
-				got := w.record(now, o)
-				r.touch(now.Unix())
-				r.buckets[r.head].add(o)
-				// Once touched, the ring moves no further at its own head.
-				if want := r.read(r.epochs[r.head]); got != want {
-					t.Fatalf("record: got %+v, the ring has %+v", got, want)
-				}
-			},
-			"read": func(t *rapid.T) {
-				if got, want := w.read(now), r.read(now.Unix()); got != want {
-					t.Fatalf("read: got %+v, the ring has %+v", got, want)
-				}
-			},
-			"wait": func(t *rapid.T) {
-				now = now.Add(time.Duration(rapid.IntRange(-3, 7).Draw(t, "seconds")) * time.Second)
-			},
-			"clone": func(*rapid.T) {
-				spoiled := w
-				w = w.clone()
-				spoiled.record(now.Add(time.Second), outcome{failed: true})
-			},
-		})
+// chain is a lock-free window as the library builds it: as many slices as seconds, and
+// one that begins after another as long as a second has passed.
+type chain struct {
+	slices []counts // the current one last
+	began  time.Time
+}
+
+func newChain(size int, now time.Time) *chain {
+	return &chain{slices: make([]counts, size), began: now}
+}
+
+func (c *chain) touch(now time.Time) {
+	for now.Sub(c.began) >= time.Second {
+		elapsed := now.Sub(c.began)
+		next := c.began.Add(time.Second)
+		if elapsed >= time.Duration(len(c.slices)+1)*time.Second {
+			next = now.Add(-time.Duration(len(c.slices)-1) * time.Second)
+		}
+		c.slices = append(c.slices[1:], counts{})
+		c.began = next
+	}
+}
+
+func (c *chain) read(now time.Time) counts {
+	c.touch(now)
+	var sum counts
+	for _, s := range c.slices {
+		sum.calls += s.calls
+		sum.failed += s.failed
+		sum.slow += s.slow
+		sum.slowFailed += s.slowFailed
+	}
+	return sum
+}
+
+func TestSliceWindowAgainstChain(t *testing.T) { rapid.Check(t, sliceWindowAgainstChain) }
+func FuzzSliceWindow(f *testing.F)             { f.Fuzz(rapid.MakeFuzz(sliceWindowAgainstChain)) }
+
+func sliceWindowAgainstChain(t *rapid.T) {
+	size := rapid.IntRange(1, 5).Draw(t, "size")
+	now := time.Unix(1_735_689_600, 0)
+	w := window(newSliceWindow(size, now, false))
+	c := newChain(size, now)
+	t.Repeat(map[string]func(*rapid.T){
+		"record": func(t *rapid.T) {
+			o := outcome{rapid.Bool().Draw(t, "failed"), rapid.Bool().Draw(t, "slow")}
+			got := w.record(now, o)
+			c.touch(now)
+			c.slices[size-1].add(o)
+			if want := c.read(now); got != want {
+				t.Fatalf("record: got %+v, the chain has %+v", got, want)
+			}
+		},
+		"read": func(t *rapid.T) {
+			if got, want := w.read(now), c.read(now); got != want {
+				t.Fatalf("read: got %+v, the chain has %+v", got, want)
+			}
+		},
+		"wait": func(t *rapid.T) {
+			now = now.Add(time.Duration(rapid.IntRange(-1500, 7500).Draw(t, "ms")) * time.Millisecond)
+		},
+		"clone": func(*rapid.T) {
+			spoiled := w
+			w = w.clone()
+			spoiled.record(now.Add(time.Second), outcome{failed: true})
+		},
+	})
+}
+
+func TestTimeWindowAgainstRing(t *testing.T) { rapid.Check(t, timeWindowAgainstRing) }
+func FuzzTimeWindow(f *testing.F)            { f.Fuzz(rapid.MakeFuzz(timeWindowAgainstRing)) }
+
+func timeWindowAgainstRing(t *rapid.T) {
+	size := rapid.IntRange(1, 5).Draw(t, "size")
+	now := time.Unix(1_735_689_600, 0)
+	w := window(newTimeWindow(size, now))
+	r := newRing(size, now.Unix())
+	t.Repeat(map[string]func(*rapid.T){
+		"record": func(t *rapid.T) {
+			o := outcome{rapid.Bool().Draw(t, "failed"), rapid.Bool().Draw(t, "slow")}
+			got := w.record(now, o)
+			r.touch(now.Unix())
+			r.buckets[r.head].add(o)
+			// Once touched, the ring moves no further at its own head.
+			if want := r.read(r.epochs[r.head]); got != want {
+				t.Fatalf("record: got %+v, the ring has %+v", got, want)
+			}
+		},
+		"read": func(t *rapid.T) {
+			if got, want := w.read(now), r.read(now.Unix()); got != want {
+				t.Fatalf("read: got %+v, the ring has %+v", got, want)
+			}
+		},
+		"wait": func(t *rapid.T) {
+			now = now.Add(time.Duration(rapid.IntRange(-3, 7).Draw(t, "seconds")) * time.Second)
+		},
+		"clone": func(*rapid.T) {
+			spoiled := w
+			w = w.clone()
+			spoiled.record(now.Add(time.Second), outcome{failed: true})
+		},
 	})
 }
 

@@ -2,6 +2,7 @@ package predict
 
 import (
 	"fmt"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -184,7 +185,7 @@ func otherwise(plan *experiments.Plan, ref *experiments.Reference) []string {
 		for _, b := range plan.Breakers {
 			got, want := s.Breaker, b.Config
 			got.Name, want.Name = "", ""
-			if b.Injector == s.Injector && b.Declared && got != want {
+			if b.Injector == s.Injector && b.Declared && !reflect.DeepEqual(got, want) {
 				out = append(out, fmt.Sprintf("sut.reference is set otherwise than breakers.%s says; played is what breakers.%s says", b.Name, b.Name))
 			}
 		}
