@@ -265,6 +265,10 @@ func (r Opens) notOpened(e *evidence, v *view, w Interval, a Assertion) Verdict 
 		out.Result = Inconclusive
 		out.Reason = fmt.Sprintf("%s: too few to expect an opening, or calls came too rarely to show it", plural(faulted, "faulted outcome"))
 		out.Remedy = "send more calls in phase " + a.Phase + ", several within the breaker's wait"
+		if v.aggregate && faulted >= v.breaker.Config.MinimumCalls {
+			out.Reason = fmt.Sprintf("correlation: aggregate: %s reached the dependency, and attempts that belong to no call do not show when the breaker had to open", plural(faulted, "faulted attempt"))
+			out.Remedy = perCallVerdict(r).Remedy
+		}
 		return out
 	}
 	out.Result = Fail
