@@ -157,7 +157,7 @@ func runTrial(tool string, rate int) error {
 		return err
 	}
 	slices.Sort(late)
-	_, err = fmt.Println(int64(late[len(late)/2]), int64(late[(len(late)*99+99)/100-1]))
+	_, err = fmt.Fprintln(os.Stdout, int64(late[len(late)/2]), int64(late[(len(late)*99+99)/100-1]))
 	return err
 }
 

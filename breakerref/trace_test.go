@@ -85,7 +85,7 @@ func TestRecordedTraces(t *testing.T) {
 			}
 		}
 	}
-	fmt.Printf("replayed %d operations of %d cases, %d differences\n", all.operations, all.cases, all.differences)
+	fmt.Fprintf(os.Stdout, "replayed %d operations of %d cases, %d differences\n", all.operations, all.cases, all.differences)
 	switch want := (replayed{cases: 120, operations: 6986, crashes: 9}); {
 	case all.cases == 0:
 		t.Errorf("there are no recorded cases in %s", folder)

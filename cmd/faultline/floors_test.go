@@ -13,7 +13,7 @@ import (
 func floors() [][]string {
 	return [][]string{
 		{"target/trace", "target/match", "breakerref", "injector/fault", "attack/pace", "internal/yamldoc"},
-		{"assert", "target/memnet"},
+		{"assert", "target/memnet", "breakerref/resilience4j"},
 		{"assert/report", "ci", "experiments"},
 		{"injector", "attack", "target", "breakerref/proxy"},
 		{"experiments/run", "experiments/predict"},

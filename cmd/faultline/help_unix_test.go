@@ -38,6 +38,11 @@ func TestExamplesRun(t *testing.T) {
 			if err := os.CopyFS(filepath.Join(dir, "experiments"), os.DirFS("../../experiments")); err != nil {
 				t.Fatal(err)
 			}
+			// The reader's own application.
+			application := "resilience4j.circuitbreaker.instances:\n  payments: {slidingWindowSize: 20}\n  search: {slidingWindowSize: 10}\n"
+			if err := os.WriteFile(filepath.Join(dir, "application.yml"), []byte(application), 0o600); err != nil {
+				t.Fatal(err)
+			}
 			cmd := exec.Command("/bin/sh", "-c", "exec "+line)
 			cmd.Dir = dir
 			words := strings.Fields(line)

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"net"
-	"strconv"
 	"strings"
 	"syscall"
 
@@ -35,10 +34,11 @@ With --defect it is wrong in one way:
   faultline target --upstream http://127.0.0.1:9901 --timeout 1s --retry-attempts 3 --retry-wait 50ms --pool 20
   faultline target --upstream http://127.0.0.1:9901 --slow-over 1s --slow-rate 50% --bulkhead 20 --workers 200 --respond '/browse*=products'
   faultline target --upstream http://127.0.0.1:9901 --fallback-body '[]' --route '/pay*=http://127.0.0.1:9902'
+  faultline target --upstream http://127.0.0.1:9901 --config application.yml --instance payments
   faultline target --upstream http://127.0.0.1:9901 --defect leak`,
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			f.fallback = f.body != "" || cmd.Flags().Changed("fallback-status")
+			f.noteGiven(cmd.Flags())
 			return a.runTarget(cmd.Context(), f)
 		},
 	}
@@ -101,16 +101,12 @@ func (f *targetFlags) describe(url string, cfg proxy.Config) string {
 	if f.timeout == 0 {
 		timeout = "none: waits for the dependency without end"
 	}
-	lines := [][2]string{
-		{"window", fmt.Sprintf("%s %s", cfg.Breaker.WindowType, f.window.String())},
-		{"minimum calls", strconv.Itoa(cfg.Breaker.MinimumCalls)},
-		{"failure rate", f.failure.String()},
-		{"slow calls", fmt.Sprintf("%s over %s", f.slowRate.String(), f.slowOver.String())},
-		{"wait", f.wait.String()},
-		{"permitted calls", strconv.Itoa(cfg.Breaker.Permitted)},
-		{"timeout", timeout},
-		{"fallback", fallback},
+	var lines [][2]string
+	if f.file != "" {
+		lines = append(lines, [2]string{"breaker", f.instance + " of " + f.file})
 	}
+	lines = append(lines, breakerLines(cfg.Breaker)...)
+	lines = append(lines, [2]string{"timeout", timeout}, [2]string{"fallback", fallback})
 	var b strings.Builder
 	fmt.Fprintf(&b, "listening on %s, in front of %s\n", url, cfg.Upstream)
 	for _, line := range append(lines, f.extras()...) {

@@ -40,6 +40,10 @@ type targetFlags struct {
 	workers   int
 	defect    choice
 	routes    routes
+	file      string   // application.yml, in place of the breaker's flags
+	instance  string   // in it
+	profiles  []string // of Spring that are active
+	given     []string // the flags of the breaker that were given
 }
 
 // The flags of routes.
@@ -84,6 +88,9 @@ func (f *targetFlags) register(flags *pflag.FlagSet) {
 	flags.Var(&f.retryWait, "retry-wait", "between two attempts of a call")
 	flags.IntVar(&f.bulkhead, "bulkhead", 0, "most calls under way to a dependency, further ones are rejected; 0 is no limit")
 	flags.IntVar(&f.workers, "workers", 0, "most requests under way on all paths, further ones wait; 0 is no limit")
+	flags.StringVar(&f.file, "config", "", "take the breaker from the `FILE`, an application.yml of Spring Boot with resilience4j.circuitbreaker, in place of its flags")
+	flags.StringVar(&f.instance, "instance", "", "`NAME` of the breaker in --config; not needed if there is only one")
+	flags.StringSliceVar(&f.profiles, "spring-profile", nil, "`PROFILE` of Spring whose documents in --config count; repeatable")
 	flags.Var(&f.defect, "defect", "`DEFECT`, one of those above, on what no route serves, for a negative control")
 	flags.Var(routeValue{&f.routes, routeToURL, "URL"}, routeToURL, "serve a path (a * at its end stands for any rest) from another dependency, with a breaker of its own, set as the first, but without fallback and defect; repeatable, the first match wins")
 	flags.Var(routeValue{&f.routes, routeToBody, "BODY"}, routeToBody, "answer a path with 200 and this body, without any dependency; repeatable, the first match wins")
@@ -91,12 +98,7 @@ func (f *targetFlags) register(flags *pflag.FlagSet) {
 
 // config checks the flags, all of them, and makes them a configuration.
 func (f *targetFlags) config() (proxy.Config, error) {
-	b := breakerref.Default()
-	b.WindowType, b.Window = f.window.kind, f.window.size
-	b.MinimumCalls, b.Permitted = f.minimum, f.permitted
-	b.FailureRate, b.SlowRate = float32(f.failure), float32(f.slowRate)
-	b.Wait, b.SlowDuration = time.Duration(f.wait), time.Duration(f.slowOver)
-
+	b, fileErr := f.breaker()
 	main := proxy.Service{
 		Upstream: f.upstream, Breaker: b, Failure: match.DefaultFailure(), Timeout: time.Duration(f.timeout),
 		Pool: f.pool, Retry: f.attempts, RetryWait: time.Duration(f.retryWait), Bulkhead: f.bulkhead,
@@ -117,7 +119,7 @@ func (f *targetFlags) config() (proxy.Config, error) {
 		}
 		cfg.Routes = append(cfg.Routes, made)
 	}
-	return cfg, errors.Join(loopback(f.listen), upstream(f.upstream), f.checkNumbers(), f.checkDefect(), f.checkRoutes())
+	return cfg, errors.Join(fileErr, loopback(f.listen), upstream(f.upstream), f.checkNumbers(), f.checkDefect(b), f.checkRoutes())
 }
 
 // checkNumbers says what is wrong with numbers, shares and times, in the words of
@@ -158,11 +160,13 @@ func (f *targetFlags) checkNumbers() error {
 }
 
 // checkDefect refuses a defect that the rest of the flags leave no room for.
-func (f *targetFlags) checkDefect() error {
+func (f *targetFlags) checkDefect(b breakerref.Config) error {
 	switch d := proxy.Defect(f.defect.word); {
 	case d.NeedsFallback() && !f.fallback:
 		return fmt.Errorf("--defect %s: there is no fallback for it; add --fallback-body", d)
-	case d.NeedsTimeWindow() && f.window.kind != breakerref.TimeBased:
+	case d.NeedsTimeWindow() && f.file != "" && b.WindowType != breakerref.TimeBased:
+		return fmt.Errorf("--defect %s: only a window of time forgets as time passes, and %s has slidingWindowType %v", d, f.instance, b.WindowType)
+	case d.NeedsTimeWindow() && b.WindowType != breakerref.TimeBased:
 		return fmt.Errorf("--defect %s: only a window of time forgets as time passes; add --window 10s", d)
 	}
 	return nil

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -31,7 +32,7 @@ func targetConfig(t *testing.T, args ...string) (proxy.Config, error) {
 	if err := flags.Parse(append([]string{"--upstream", "http://127.0.0.1:1"}, args...)); err != nil {
 		t.Fatal(err)
 	}
-	f.fallback = f.body != "" || flags.Changed("fallback-status")
+	f.noteGiven(flags)
 	return f.config()
 }
 
@@ -48,6 +49,12 @@ func targetDefaults() proxy.Config {
 // the configuration, and only what it speaks of.
 func TestTargetFlagsWork(t *testing.T) {
 	tried := map[string]bool{"help": true}
+	const application = "resilience4j.circuitbreaker.instances:\n  a: {slidingWindowSize: 7, slidingWindowType: TIME_BASED}\n  b: {initialState: DISABLED}\n" +
+		"---\nspring.config.activate.on-profile: ci\nresilience4j.circuitbreaker.instances.b.minimumNumberOfCalls: 3\n"
+	file := filepath.Join(t.TempDir(), "application.yml")
+	if err := os.WriteFile(file, []byte(application), 0o600); err != nil {
+		t.Fatal(err)
+	}
 	for args, change := range map[string]func(c *proxy.Config){
 		"--listen 127.0.0.1:0":                 func(c *proxy.Config) { c.Addr = "127.0.0.1:0" },
 		"--upstream http://127.0.0.1:2":        func(c *proxy.Config) { c.Upstream = "http://127.0.0.1:2" },
@@ -70,6 +77,14 @@ func TestTargetFlagsWork(t *testing.T) {
 		"--defect leak":                        func(c *proxy.Config) { c.Defect = proxy.Leaks },
 		"--respond /a=x=y":                     func(c *proxy.Config) { c.Routes = []proxy.Route{{Path: "/a", Respond: &proxy.Answer{Body: "x=y"}}} },
 		"--route /p*=http://127.0.0.1:3 --respond /q=": mixedRoutes,
+		"--config " + file + " --instance a": func(c *proxy.Config) {
+			c.Breaker = breakerref.Default()
+			c.Breaker.Name, c.Breaker.Window, c.Breaker.WindowType = "a", 7, breakerref.TimeBased
+		},
+		"--config " + file + " --instance b --spring-profile ci": func(c *proxy.Config) {
+			c.Breaker = breakerref.Default()
+			c.Breaker.Name, c.Breaker.Initial, c.Breaker.MinimumCalls = "b", breakerref.Disabled, 3
+		},
 	} {
 		want := targetDefaults()
 		change(&want)
@@ -113,6 +128,32 @@ func targetCmd(t *testing.T) *cobra.Command {
 		t.Fatal(err)
 	}
 	return cmd
+}
+
+// A file is refused as clearly as a flag.
+func TestTargetRefusesFiles(t *testing.T) {
+	dir := t.TempDir()
+	for i, c := range []struct{ text, args, want string }{
+		{"", "--instance a", "--instance a: of which file? add --config application.yml"},
+		{"", "--spring-profile ci", "--spring-profile ci: of which file?"},
+		{"a: {slidingWindowSize: 7}", "--config FILE --window 5 --wait 2s", "says all of the breaker; leave out --window, --wait, or the file"},
+		{"a: {}\n  b: {slidingWindowSize: 7}\n  c: {slidingWindowSize: 7}", "--config FILE", "which of its breakers? add --instance with one of b, c"},
+		{"{}", "--config FILE", "there is no resilience4j.circuitbreaker.instances in it"},
+		{"pay: {slidingWindowSize: 7}", "--config FILE --instance pya", `has no "pya"; did you mean "pay"?`},
+		{"a: {slidingWindowSize: many}", "--config FILE", `:2:26: slidingWindowSize is "many", must be a whole number of at least 1`},
+		{"a: {slidingWindowSize: 7}", "--config FILE --defect window_never_slides", "only a window of time forgets as time passes, and a has slidingWindowType COUNT_BASED"},
+		{"", "--config nowhere.yml", "--config: open nowhere.yml: "},
+	} {
+		file := filepath.Join(dir, fmt.Sprint(i, ".yml"))
+		if err := os.WriteFile(file, []byte("resilience4j.circuitbreaker.instances:\n  "+c.text+"\n"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		words := strings.Fields("target --upstream http://127.0.0.1:1 " + strings.ReplaceAll(c.args, "FILE", file))
+		code, stdout, stderr := call(words...)
+		if code != 2 || stdout != "" || !strings.Contains(stderr, c.want) {
+			t.Errorf("%s: exit code %d, want 2 and %q:\n%s%s", c.args, code, c.want, stdout, stderr)
+		}
+	}
 }
 
 // TestTargetRefuses says what is wrong in the words of the command line.

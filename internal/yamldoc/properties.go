@@ -1,0 +1,84 @@
+package yamldoc
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"strconv"
+	"strings"
+
+	"gopkg.in/yaml.v3"
+)
+
+// Property is a scalar somewhere in a document, by the dotted key that Spring's
+// property sources give it: mappings within mappings and dots within keys are the same,
+// items of lists have their index in brackets, as in "a.b.names[0]".
+type Property struct {
+	Key   string
+	Value string
+	At    Pos // of the value
+}
+
+// Properties reads a file as lists of properties, one for each document in it, for
+// those who cannot demand a strict file: an application's configuration, of which only
+// a part is theirs. Empty values are left out, tags and duplicate keys are not looked
+// at. The error is [Problems]: the file is not YAML, or its aliases expand too far.
+func Properties(file string, src []byte) ([][]Property, error) {
+	d := &Doc{file: file}
+	var docs [][]Property
+	for dec := yaml.NewDecoder(bytes.NewReader(src)); ; {
+		var n yaml.Node
+		err := dec.Decode(&n)
+		switch {
+		case errors.Is(err, io.EOF):
+			return docs, d.Err()
+		case err != nil:
+			d.syntax(src, err)
+			return nil, d.Err()
+		}
+		w := flatten{left: maxValues}
+		w.node("", n.Content[0])
+		if w.left < 0 {
+			d.add(Pos{n.Line, n.Column}, "", "aliases make this document expand to more than "+strconv.Itoa(maxValues)+" values")
+			return nil, d.Err()
+		}
+		docs = append(docs, w.out)
+	}
+}
+
+// flatten collects the scalars below a node.
+type flatten struct {
+	out  []Property
+	left int // values that may still come
+}
+
+func (w *flatten) node(key string, n *yaml.Node) {
+	if w.left--; w.left < 0 {
+		return
+	}
+	switch n.Kind {
+	case yaml.AliasNode:
+		w.node(key, n.Alias)
+	case yaml.MappingNode:
+		for i := 0; i+1 < len(n.Content); i += 2 {
+			w.node(dotted(key, n.Content[i].Value), n.Content[i+1])
+		}
+	case yaml.SequenceNode:
+		for i, item := range n.Content {
+			w.node(key+"["+strconv.Itoa(i)+"]", item)
+		}
+	case yaml.ScalarNode:
+		if !isNull(n) {
+			w.out = append(w.out, Property{Key: key, Value: n.Value, At: Pos{n.Line, n.Column}})
+		}
+	case yaml.DocumentNode:
+	}
+}
+
+// dotted joins a key to what it is below. One in brackets stands beside it without a dot.
+func dotted(above, key string) string {
+	if above == "" || strings.HasPrefix(key, "[") {
+		return above + key
+	}
+	return above + "." + key
+}
