@@ -22,8 +22,9 @@
 //     request has a body: it is read before the wait. Abandon is when it was
 //     noticed.
 //   - RST is RST and FIN is FIN on the wire. They are preceded by the beginning
-//     of a status line, as some clients resend a request whose reused connection
-//     died in silence, and so hide the fault; stealth leaves the line out.
+//     of a status line, without a status, as some clients resend a request whose
+//     reused connection died in silence, and so hide the fault (curl does so all the
+//     same); stealth leaves the line out.
 //   - Changing the phase never waits for a request.
 //   - After Close, no goroutine and no connection of the injector is left, and
 //     every attempt has an end.

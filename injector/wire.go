@@ -12,8 +12,10 @@ import (
 )
 
 // halfLine begins an answer that never comes. A client that has read any byte
-// cannot take the dead connection for one that idled out and resend in silence.
-const halfLine = "HTTP/1.1 200 OK\r\n"
+// cannot take the dead connection for one that idled out and resend in silence; Java's
+// HttpURLConnection wants eight. There is no status in it: a whole status line, and then
+// the end of the connection, is an empty 200 to HttpURLConnection, Python and curl.
+const halfLine = "HTTP/1.1 "
 
 // sever ends the connection without an answer, by RST or by FIN.
 func (x *exchange) sever(reset bool) ending {

@@ -16,7 +16,7 @@ import (
 	"github.com/faultline-go/faultline/target/trace"
 )
 
-const halfLine = "HTTP/1.1 200 OK\r\n"
+const halfLine = "HTTP/1.1 "
 
 // What a raw socket sees of each connection fault: on a fresh and on a used
 // connection, without a body and with one that no handler had a use for.
