@@ -16,8 +16,9 @@ import (
 // Run is one experiment that was run and judged.
 type Run struct {
 	Experiment string
-	File       string // the experiment's file as it was given on the command line
-	Tool       string // faultline's version
+	File       string   // the experiment's file as it was given on the command line
+	Sets       []string // what was set otherwise than in the file, each path=value
+	Tool       string   // faultline's version
 	Seed       uint64
 	Rung       string // how attempts were joined with calls
 	Started    time.Time
@@ -98,6 +99,9 @@ func (r Run) properties() *properties {
 		{"faultline.version", r.Tool},
 		{"faultline.seed", strconv.FormatUint(r.Seed, 10)},
 	}}
+	for _, set := range r.Sets {
+		p.Properties = append(p.Properties, property{"faultline.set", set})
+	}
 	if r.Rung != "" {
 		p.Properties = append(p.Properties, property{"faultline.joined_by", r.Rung})
 	}

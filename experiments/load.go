@@ -27,7 +27,7 @@ func LoadPlan(path string, src []byte, seed uint64, sets ...string) (*Plan, erro
 	if err := doc.Err(); err != nil {
 		return nil, err
 	}
-	plan.File = path
+	plan.File, plan.Sets = path, sets
 	return plan, nil
 }
 

@@ -3,6 +3,7 @@ package experiments
 import (
 	"path/filepath"
 	"strconv"
+	"strings"
 
 	"github.com/faultline-go/faultline/assert"
 	"github.com/faultline-go/faultline/breakerref"
@@ -12,7 +13,7 @@ import (
 )
 
 // MarshalPlan writes a plan as an experiment with all defaults filled in. LoadPlan
-// makes the same plan of it, but for File and the lines of assertions.
+// makes the same plan of it, but for File, Sets and the lines of assertions.
 func MarshalPlan(p *Plan) ([]byte, error) {
 	var o, meta, load yamldoc.Out
 	o.Put("apiVersion", "faultline/v1")
@@ -44,7 +45,7 @@ func MarshalPlan(p *Plan) ([]byte, error) {
 	o.Put("integrity", &integrity)
 	o.PutIf(len(p.SteadyState) > 0, "steady_state", criteriaOut(p.SteadyState))
 	o.Put("assert", each(p.Assertions, assertionOut))
-	return yamldoc.Marshal("The plan of "+filepath.ToSlash(p.File)+", with all defaults filled in. It can be run as it is.", &o)
+	return yamldoc.Marshal("The plan of "+filepath.ToSlash(p.File)+p.otherwise()+", with all defaults filled in. It can be run as it is.", &o)
 }
 
 func each[T any](items []T, out func(T) *yamldoc.Out) []*yamldoc.Out {
@@ -140,4 +141,13 @@ func putConfig(o *yamldoc.Out, c breakerref.Config) {
 
 func percentText(p float32) string {
 	return strconv.FormatFloat(float64(p), 'f', -1, 32) + "%"
+}
+
+// otherwise says what was set, as on a command line, in one line.
+func (p *Plan) otherwise() string {
+	var b strings.Builder
+	for _, set := range p.Sets {
+		b.WriteString(" --set " + strconv.Quote(set))
+	}
+	return b.String()
 }

@@ -16,6 +16,7 @@ type Plan struct {
 	Description string             `json:"description,omitempty" yaml:"description,omitempty"`
 	Tags        []string           `json:"tags,omitempty" yaml:"tags,omitempty"`
 	File        string             `json:"file,omitempty" yaml:"file,omitempty"`
+	Sets        []string           `json:"set,omitempty" yaml:"set,omitempty"` // what was set otherwise than in the file, each path=value
 	Seed        uint64             `json:"seed" yaml:"seed"`
 	SUT         SUT                `json:"sut" yaml:"sut"`
 	Injectors   []Injector         `json:"injectors" yaml:"injectors"`

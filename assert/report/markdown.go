@@ -33,6 +33,9 @@ type markdown struct {
 func (m markdown) head() {
 	fmt.Fprintf(m.out, "## %s %s\n\n", strings.ToUpper(string(m.Verdict)), inline(m.Experiment))
 	fmt.Fprintf(m.out, "%s.\n", inline(sentence(m.Summary)))
+	if len(m.Sets) > 0 {
+		fmt.Fprintf(m.out, "\n**Run as:** %s\n", inline(m.source()))
+	}
 	if m.Reason != "" {
 		fmt.Fprintf(m.out, "\n**%s:** %s\n", shortfall(m.Summary), inline(m.Reason))
 		if text := judged(m.Summary); text != "" {

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"strings"
 	"time"
 
 	"github.com/faultline-go/faultline/assert"
@@ -16,6 +17,7 @@ import (
 type Summary struct {
 	Experiment string    `json:"experiment"`
 	File       string    `json:"file,omitempty"`
+	Sets       []string  `json:"set,omitempty"` // what was set otherwise than in the file, each path=value
 	Verdict    Outcome   `json:"verdict"`
 	ExitCode   int       `json:"exit_code"`
 	Policy     Policy    `json:"inconclusive"`     // what undecided assertions count as
@@ -64,4 +66,14 @@ func orEmpty[T any](list []T) []T {
 		return []T{}
 	}
 	return list
+}
+
+// source is the file that was run, with what was set otherwise, as on a command line.
+func (s Summary) source() string {
+	var b strings.Builder
+	b.WriteString(s.File)
+	for _, set := range s.Sets {
+		b.WriteString(" --set " + set)
+	}
+	return b.String()
 }

@@ -62,7 +62,7 @@ type text struct {
 func (t text) header() []string {
 	name := oneLine(t.Experiment)
 	if t.File != "" {
-		name += " (" + oneLine(t.File) + ")"
+		name += " (" + oneLine(t.source()) + ")"
 	}
 	facts := []string{fmt.Sprintf("seed %d", t.Seed)}
 	if t.Rung != "" {

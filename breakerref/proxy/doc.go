@@ -11,24 +11,44 @@
 // does not see half of it. Trailers are not passed on. The header
 // X-Faultline-Source says where an answer comes from:
 //
-//	primary   the dependency; status, headers and body are as it sent them
-//	fallback  the configured fallback
-//	none      nobody: 503 when the breaker refused the call, 502 when the call
-//	          failed without an answer; the body is JSON with the reason
+//	primary    the dependency; status, headers and body are as it sent them
+//	secondary  the second source, passed on in the same way
+//	cache      the dependency, earlier
+//	fallback   the configured fallback
+//	none       nobody: 503 when the breaker refused the call, 502 when the call
+//	           failed without an answer; the body is JSON with the reason
 //
-// The fallback answers whenever there is one and the call was refused, had no
-// complete answer, or counts as a failure. Without a fallback an answer that counts
-// as a failure is passed on as it came, as primary.
+// With Instance the header X-Faultline-Instance says which instance has answered, in
+// every answer, also where the dependency's own says otherwise.
+//
+// # Fallbacks
+//
+// They are asked when the call was refused, had no complete answer, or counts as a
+// failure, after the last attempt. The first that has an answer gives it:
+//
+//   - Secondary, a second source. It gets the same request: method, path, query, body and
+//     headers, traceparent among them, which goes through as every header does. It has a
+//     timeout and connections of its own. No breaker is asked about it and none hears of
+//     it, and it is asked once. It has no answer if that is not complete, or has a status
+//     that counts as a failure; a slow one will do.
+//   - CacheGood, the dependency's last answer to the same method, path and query that did
+//     not count as a failure, as it was sent, whatever the request's headers and body. The
+//     header Age says how many whole seconds it has been kept. What was kept longest ago
+//     makes room. The secondary's answers are not kept.
+//   - Fallback, a canned answer, after FallbackDelay.
+//
+// Without any of them an answer that counts as a failure is passed on as it came, as
+// primary.
 //
 // # What counts
 //
 // Every permitted call is recorded exactly once, with the time from the permission
 // to the end of the answer. It failed if [match.Failure] says so of its status, its
 // duration, or its lack of an answer. A refused or unreachable connection counts
-// as a reset, although the reason names it as what it is; a broken answer, and any error without a better name, as eof; the
-// proxy's own timeout as a timeout, also when it ran out while waiting for a
-// connection of the pool. What [match.Failure] does not list is a success, as an
-// exception is that recordExceptions does not list.
+// as a reset, although the reason names it as what it is; a broken answer, and any
+// error without a better name, as eof; the proxy's own timeout as a timeout, also when
+// it ran out while waiting for a connection of the pool. What [match.Failure] does not
+// list is a success, as an exception is that recordExceptions does not list.
 //
 // A client that leaves changes nothing: the call goes on, and its outcome counts.
 // So it is in a blocking service whose method carries Resilience4j's annotation,
@@ -46,8 +66,8 @@
 //
 // The bulkhead lies inside the breaker, as in Resilience4j's default order, and has no
 // queue. A call that it refuses is neither a success nor a failure, as in a service
-// that lists BulkheadFullException under ignoreExceptions (the library's default counts
-// it as a failure, so that a crowd opens the breaker of a healthy dependency); it is
+// that lists BulkheadFullException under ignoreExceptions, so that the actuator tells of
+// it as IGNORED_ERROR (the library's default counts it as a failure, so that a crowd opens the breaker of a healthy dependency); it is
 // answered as one that the breaker refused, with another reason. Workers bounds the
 // requests of the whole service, whatever their route: who finds none free waits, from
 // when its body was read. A route has a dependency and a breaker of its own, or an
@@ -65,4 +85,36 @@
 // GET /-/healthz (200 while the proxy runs) and GET /-/state (JSON, of the breaker that
 // is asked where no route matches) are answered at once, with all workers busy too,
 // without asking a breaker or a dependency.
+//
+// # Actuator
+//
+// With Actuator so are all paths below /actuator, as Spring Boot 3 with Resilience4j 2.4
+// answers them. Without it they are the dependency's as all others.
+//
+//	GET  /actuator/circuitbreakers                      what each breaker shows of its state
+//	POST /actuator/circuitbreakers/{name}               {"updateState":"CLOSE|FORCE_OPEN|DISABLE"}
+//	GET  /actuator/circuitbreakerevents                 events of all breakers, by time
+//	GET  /actuator/circuitbreakerevents/{name}          of one, as it published them
+//	GET  /actuator/circuitbreakerevents/{name}/{type}   of one type, such as NOT_PERMITTED
+//	GET  /actuator/health                               components circuitBreakers and ping
+//	GET  /actuator/prometheus                           resilience4j_circuitbreaker_*
+//
+// What surprises there does so here:
+//
+//   - The last 100 events of a breaker are kept, of all types: refusals drive out the
+//     transition that they came of.
+//   - notPermittedCalls is the state's own and begins anew with it; the counter
+//     not_permitted_calls_total is not. That counter and the timers calls_seconds go by
+//     events, so they stand still in DISABLED and FORCED_OPEN.
+//   - A longest call (calls_seconds_max) is forgotten after two to three minutes.
+//   - Health is UP and 200 whatever the breakers do: CIRCUIT_OPEN and CIRCUIT_HALF_OPEN
+//     are in no order of severity.
+//   - A name that nobody has has no events, and that is no error.
+//
+// Here only:
+//
+//   - An update of a name that nobody has is answered with 404, where the library makes a
+//     breaker of that name: in a test it is a slip.
+//   - The words of errorMessage are the proxy's, not those of a Java exception.
+//   - An event's time is that of the breaker's clock, in UTC: a timer's is when it was due.
 package proxy

@@ -7,9 +7,11 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"time"
+	"unicode"
 
 	"github.com/faultline-go/faultline/breakerref"
 )
@@ -28,6 +30,12 @@ type Config struct {
 	Service
 	Workers int     // most requests under way at a time, further ones wait; 0: no limit
 	Routes  []Route // the first whose path matches serves a request, else Service does
+
+	// Actuator serves the paths below ActuatorPath, as Spring Boot and Resilience4j do.
+	// Each breaker then needs a name (Breaker.Name) of its own; those without one are
+	// named primary, route-1, route-2 and so on, by their place.
+	Actuator bool
+	Instance string // which instance of the service this is, for the header Instance; empty: no header
 
 	// Listen and Dial replace the operating system's network; nil: not.
 	Listen func(network, addr string) (net.Listener, error)
@@ -49,6 +57,7 @@ type Proxy struct {
 	cfg     Config
 	main    *service
 	routes  []route
+	watched []*breaker    // by the actuator, sorted by name
 	workers chan struct{} // one for each request under way; nil: no limit
 	server  *http.Server
 	addr    net.Addr
@@ -114,10 +123,11 @@ func (p *Proxy) prepare() error {
 	if p.cfg.Workers > 0 {
 		p.workers = make(chan struct{}, p.cfg.Workers)
 	}
-	main, err := newService(p.cfg, p.cfg.Service)
+	problems = append(problems, checkInstance(p.cfg.Instance))
+	main, err := newService(p.cfg, "primary", p.cfg.Service)
 	problems = append(problems, err)
 	p.main = main
-	for _, r := range p.cfg.Routes {
+	for i, r := range p.cfg.Routes {
 		made := route{path: r.Path, respond: r.Respond}
 		switch {
 		case !strings.HasPrefix(r.Path, "/"):
@@ -125,7 +135,7 @@ func (p *Proxy) prepare() error {
 		case (r.Service == nil) == (r.Respond == nil):
 			err = errors.New("it has either a service or an answer")
 		case r.Service != nil:
-			made.service, err = newService(p.cfg, *r.Service)
+			made.service, err = newService(p.cfg, fmt.Sprintf("route-%d", i+1), *r.Service)
 		default:
 			err = checkAnswer("the answer", r.Respond)
 		}
@@ -134,7 +144,48 @@ func (p *Proxy) prepare() error {
 		}
 		p.routes = append(p.routes, made)
 	}
+	if err := errors.Join(problems...); err != nil || !p.cfg.Actuator {
+		return err
+	}
+	return p.watch()
+}
+
+// watch has the actuator know all breakers, unless it could not tell them apart or would
+// hear too little of them.
+func (p *Proxy) watch() error {
+	for _, s := range p.services() {
+		p.watched = append(p.watched, s.breaker)
+	}
+	slices.SortStableFunc(p.watched, func(a, b *breaker) int { return strings.Compare(a.name, b.name) })
+	var problems []error
+	for i, b := range p.watched {
+		if i > 0 && b.name == p.watched[i-1].name {
+			problems = append(problems, fmt.Errorf("two circuit breakers are named %q, the actuator needs a name for each", b.name))
+		}
+		if b.cfg.TransitionsOnly {
+			problems = append(problems, fmt.Errorf("the circuit breaker %q publishes its transitions only, the actuator needs all its events", b.name))
+		}
+	}
 	return errors.Join(problems...)
+}
+
+// services are all of them.
+func (p *Proxy) services() []*service {
+	all := []*service{p.main}
+	for _, r := range p.routes {
+		if r.service != nil {
+			all = append(all, r.service)
+		}
+	}
+	return all
+}
+
+// checkInstance refuses a name that cannot be sent in a header.
+func checkInstance(name string) error {
+	if strings.ContainsFunc(name, unicode.IsControl) || name != strings.TrimSpace(name) {
+		return fmt.Errorf("the instance is %q, must have no control characters and no spaces around it", name)
+	}
+	return nil
 }
 
 // listen opens the proxy's address.
@@ -195,11 +246,8 @@ func (p *Proxy) Close() error {
 	p.cancel()
 	<-p.served
 	p.active.Wait()
-	p.main.transport.CloseIdleConnections()
-	for _, r := range p.routes {
-		if r.service != nil {
-			r.service.transport.CloseIdleConnections()
-		}
+	for _, s := range p.services() {
+		s.close()
 	}
 	return err
 }

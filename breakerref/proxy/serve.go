@@ -19,10 +19,15 @@ const Source = "X-Faultline-Source"
 
 // The values of Source.
 const (
-	SourcePrimary  = "primary"
-	SourceFallback = "fallback"
-	SourceNone     = "none"
+	SourcePrimary   = "primary"
+	SourceSecondary = "secondary"
+	SourceCache     = "cache"
+	SourceFallback  = "fallback"
+	SourceNone      = "none"
 )
+
+// Instance is the header that says which instance of a service has answered.
+const Instance = "X-Faultline-Instance"
 
 // The paths that the proxy answers itself, off the breaker's path.
 const (
@@ -33,12 +38,19 @@ const (
 // serve answers a request. Calls to the dependency end with base, not with the
 // request's own context, which ends when the client leaves.
 func (p *Proxy) serve(base context.Context, w http.ResponseWriter, r *http.Request) {
+	if p.cfg.Instance != "" {
+		w = &stamped{w, p.cfg.Instance}
+	}
 	switch r.URL.Path {
 	case HealthPath:
 		writeJSON(w, http.StatusOK, map[string]string{"status": "UP"})
 		return
 	case StatePath:
 		p.writeState(w)
+		return
+	}
+	if rest, ours := actuatorParts(r.URL); ours && p.cfg.Actuator {
+		p.actuator(w, r, rest)
 		return
 	}
 	body, err := io.ReadAll(r.Body)
@@ -55,7 +67,7 @@ func (p *Proxy) serve(base context.Context, w http.ResponseWriter, r *http.Reque
 		writeCanned(w, canned, SourcePrimary)
 		return
 	}
-	s.answer(w, r, s.ask(base, r, body))
+	s.answer(base, w, r, body, s.ask(base, r, body))
 }
 
 // work waits for a worker and reports whether there was one before ctx ended.
@@ -99,31 +111,6 @@ func (s *service) ask(base context.Context, r *http.Request, body []byte) outcom
 	}
 }
 
-// answer tells the client what came of its call.
-func (s *service) answer(w http.ResponseWriter, r *http.Request, out outcome) {
-	switch {
-	case out.good() && s.Defect != FallbackAlways:
-		writeAnswer(w, r, out.answer)
-	case s.Fallback != nil:
-		if !pause(r.Context(), s.FallbackDelay) {
-			abort() // The client has left, or the proxy is stopping.
-		}
-		if s.Defect == Empty200 {
-			writeCanned(w, &Answer{Headers: s.Fallback.Headers, Body: "[]"}, SourceFallback)
-			return
-		}
-		writeCanned(w, s.Fallback, SourceFallback)
-	case out.answer != nil:
-		writeAnswer(w, r, out.answer)
-	case out.cause == refused:
-		writeNone(w, http.StatusServiceUnavailable, "the circuit breaker is "+out.state.String())
-	case out.cause == full:
-		writeNone(w, http.StatusServiceUnavailable, "the bulkhead is full")
-	default:
-		writeNone(w, http.StatusBadGateway, "the dependency did not answer: "+string(out.cause))
-	}
-}
-
 // abort closes the client's connection. Without it, returning without an answer
 // would be an empty 200.
 func abort() { panic(http.ErrAbortHandler) }
@@ -143,9 +130,22 @@ func pause(ctx context.Context, d time.Duration) bool {
 	}
 }
 
-// writeAnswer passes the dependency's answer on. Errors of writing are not looked
-// at, here and below: they say that the client has left.
-func writeAnswer(w http.ResponseWriter, r *http.Request, a *answer) {
+// stamped is a ResponseWriter that says who answers. It does so last of all, since a
+// dependency may be such a service too, and say so in its own answer.
+type stamped struct {
+	http.ResponseWriter
+	instance string
+}
+
+// WriteHeader is called for every answer.
+func (s *stamped) WriteHeader(status int) {
+	s.Header().Set(Instance, s.instance)
+	s.ResponseWriter.WriteHeader(status)
+}
+
+// writeAnswer passes a source's answer on. Errors of writing are not looked at, here
+// and below: they say that the client has left.
+func writeAnswer(w http.ResponseWriter, r *http.Request, a *answer, source string) {
 	h := w.Header()
 	maps.Copy(h, a.header)
 	if _, ok := h["Content-Type"]; !ok {
@@ -154,7 +154,7 @@ func writeAnswer(w http.ResponseWriter, r *http.Request, a *answer) {
 	if r.Method != http.MethodHead && a.status != http.StatusNoContent && a.status != http.StatusNotModified {
 		h.Set("Content-Length", strconv.Itoa(len(a.body)))
 	}
-	h.Set(Source, SourcePrimary)
+	h.Set(Source, source)
 	w.WriteHeader(a.status)
 	_, _ = w.Write(a.body)
 }
@@ -212,7 +212,12 @@ func newState(s breakerref.State, m breakerref.Metrics) state {
 // writeJSON sends a value that can be marshalled: all of them are strings and
 // finite numbers.
 func writeJSON(w http.ResponseWriter, status int, value any) {
-	w.Header().Set("Content-Type", "application/json")
+	writeJSONAs(w, status, "application/json", value)
+}
+
+// writeJSONAs is writeJSON with a media type.
+func writeJSONAs(w http.ResponseWriter, status int, media string, value any) {
+	w.Header().Set("Content-Type", media)
 	w.WriteHeader(status)
 	_ = json.NewEncoder(w).Encode(value)
 }

@@ -1,6 +1,7 @@
 package proxy
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -21,8 +22,13 @@ type Service struct {
 	Failure  match.Failure     // what the breaker counts; the zero value counts nothing
 	Timeout  time.Duration     // of one attempt, up to the end of its answer; 0: none
 
-	Fallback      *Answer       // nil: none
-	FallbackDelay time.Duration // how long the fallback takes
+	// What answers instead of the dependency, the first that can: the secondary, the
+	// cache, the fallback.
+	Secondary        string        // base URL of a second source; empty: none
+	SecondaryTimeout time.Duration // of one call to it, up to the end of its answer; 0: none
+	CacheGood        int           // most requests whose last good answer is kept; 0: none
+	Fallback         *Answer       // nil: none
+	FallbackDelay    time.Duration // how long the fallback takes
 
 	Pool      int           // most connections to the dependency at a time; 0: no limit
 	Retry     int           // most attempts of a call; 0 and 1: a single one
@@ -36,15 +42,17 @@ type Service struct {
 type service struct {
 	Service
 	now       func() time.Time
-	upstream  *url.URL
+	primary   upstream
+	secondary *upstream // nil: none
+	cache     *cache    // nil: none
 	breaker   *breaker
-	transport *http.Transport
 	places    chan struct{} // of the bulkhead, one for each attempt under way; nil: no limit
 }
 
-// newService returns a service, or all that is wrong with its configuration.
-func newService(cfg Config, s Service) (*service, error) {
-	upstream, err := s.check()
+// newService returns a service, or all that is wrong with its configuration. name is the
+// breaker's if it has none of its own.
+func newService(cfg Config, name string, s Service) (*service, error) {
+	primary, secondary, err := s.check()
 	if err != nil {
 		return nil, err
 	}
@@ -52,16 +60,26 @@ func newService(cfg Config, s Service) (*service, error) {
 	if s.Defect == NoTimeout {
 		s.Timeout = 0
 	}
-	machine, err := breakerref.New(s.Breaker, cfg.Now())
+	now := cfg.Now()
+	machine, err := breakerref.New(s.Breaker, now)
 	if err != nil {
 		return nil, err
 	}
 	made := &service{
-		Service:   s,
-		now:       cfg.Now,
-		upstream:  upstream,
-		breaker:   &breaker{machine: machine, defect: s.Defect, now: cfg.Now, logger: cfg.Logger},
-		transport: newTransport(cfg.Dial, s.Pool),
+		Service: s,
+		now:     cfg.Now,
+		primary: upstream{primary, s.Timeout, newTransport(cfg.Dial, s.Pool)},
+		cache:   newCache(s.CacheGood),
+		breaker: &breaker{
+			name: cmp.Or(s.Breaker.Name, name), cfg: s.Breaker,
+			machine: machine, defect: s.Defect, now: cfg.Now, logger: cfg.Logger,
+		},
+	}
+	if cfg.Actuator {
+		made.breaker.journal = newJournal(now)
+	}
+	if secondary != nil {
+		made.secondary = &upstream{secondary, s.SecondaryTimeout, newTransport(cfg.Dial, 0)}
 	}
 	if s.Bulkhead > 0 {
 		made.places = make(chan struct{}, s.Bulkhead)
@@ -69,21 +87,32 @@ func newService(cfg Config, s Service) (*service, error) {
 	return made, nil
 }
 
-// check returns the parsed upstream, or all that is wrong with the configuration
-// beside the breaker's.
-func (s Service) check() (*url.URL, error) {
-	var problems []error
-	upstream, err := url.Parse(s.Upstream)
-	if err != nil || upstream.Host == "" || upstream.Scheme != "http" && upstream.Scheme != "https" {
-		problems = append(problems, fmt.Errorf("the upstream is %q, must be a URL such as http://127.0.0.1:9901", s.Upstream))
-	} else if upstream.RawQuery != "" || upstream.ForceQuery || upstream.Fragment != "" || upstream.User != nil {
-		problems = append(problems, fmt.Errorf("the upstream is %q, must have neither a query, a fragment nor a user, since requests bring their own", upstream.Redacted()))
+// close gives up the connections that wait for the next call.
+func (s *service) close() {
+	s.primary.transport.CloseIdleConnections()
+	if s.secondary != nil {
+		s.secondary.transport.CloseIdleConnections()
+	}
+}
+
+// check returns the parsed upstream and secondary, nil if there is none, or all that is
+// wrong with the configuration beside the breaker's.
+func (s Service) check() (primary, secondary *url.URL, err error) {
+	primary, err = parseUpstream("the upstream", s.Upstream)
+	problems := []error{err}
+	if s.Secondary != "" {
+		secondary, err = parseUpstream("the secondary", s.Secondary)
+		problems = append(problems, err)
+	} else if s.SecondaryTimeout > 0 {
+		problems = append(problems, errors.New("the secondary has a timeout, but there is no secondary"))
 	}
 	for _, n := range []struct {
 		name  string
 		value int64
 	}{
 		{"the timeout", int64(s.Timeout)},
+		{"the secondary's timeout", int64(s.SecondaryTimeout)},
+		{"the number of answers kept", int64(s.CacheGood)},
 		{"the fallback's delay", int64(s.FallbackDelay)},
 		{"the pool", int64(s.Pool)},
 		{"the number of attempts", int64(s.Retry)},
@@ -98,7 +127,19 @@ func (s Service) check() (*url.URL, error) {
 	if s.Fallback != nil {
 		problems = append(problems, checkAnswer("the fallback", s.Fallback))
 	}
-	return upstream, errors.Join(problems...)
+	return primary, secondary, errors.Join(problems...)
+}
+
+// parseUpstream returns a base URL, or what is wrong with it.
+func parseUpstream(name, raw string) (*url.URL, error) {
+	u, err := url.Parse(raw)
+	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
+		return nil, fmt.Errorf("%s is %q, must be a URL such as http://127.0.0.1:9901", name, raw)
+	}
+	if u.RawQuery != "" || u.ForceQuery || u.Fragment != "" || u.User != nil {
+		return nil, fmt.Errorf("%s is %q, must have neither a query, a fragment nor a user, since requests bring their own", name, u.Redacted())
+	}
+	return u, nil
 }
 
 // checkAnswer refuses a canned answer that cannot be sent.

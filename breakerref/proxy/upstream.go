@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -60,10 +61,10 @@ func (s *service) attempt(base context.Context, r *http.Request, body []byte) ou
 		return outcome{cause: refused, state: permit.state}
 	}
 	if !s.take() {
-		s.breaker.release(permit)
+		s.breaker.ignore(permit, note{took: s.now().Sub(permit.start), reason: "the bulkhead is full"})
 		return outcome{cause: full}
 	}
-	answer, cause := s.call(base, r, body)
+	answer, cause := s.primary.call(base, r, body)
 	s.leave()
 	took := s.now().Sub(permit.start)
 	if cause == stopping {
@@ -71,7 +72,11 @@ func (s *service) attempt(base context.Context, r *http.Request, body []byte) ou
 		return outcome{cause: cause}
 	}
 	failed := s.counts(answer, cause, took)
-	s.breaker.record(permit, failed, took)
+	n := note{took: took}
+	if failed {
+		n.reason = s.reason(answer, cause, took)
+	}
+	s.breaker.record(permit, failed, n)
 	return outcome{answer: answer, cause: cause, failed: failed}
 }
 
@@ -115,15 +120,34 @@ func (s *service) counts(a *answer, c cause, took time.Duration) bool {
 	return f.Status(a.status)
 }
 
-// call sends the request to the dependency and reads the answer to its end.
-func (s *service) call(base context.Context, r *http.Request, body []byte) (*answer, cause) {
+// reason says why an outcome counts as a failure.
+func (s *service) reason(a *answer, c cause, took time.Duration) string {
+	switch {
+	case a == nil:
+		return "the dependency did not answer: " + string(c)
+	case s.Failure.Status(a.status):
+		return fmt.Sprintf("the dependency answered %d", a.status)
+	default:
+		return fmt.Sprintf("the dependency took %v, more than %v", took, s.Failure.Slow)
+	}
+}
+
+// upstream is a source of answers.
+type upstream struct {
+	url       *url.URL
+	timeout   time.Duration // of a call; 0: none
+	transport *http.Transport
+}
+
+// call sends the request to the source and reads the answer to its end.
+func (u *upstream) call(base context.Context, r *http.Request, body []byte) (*answer, cause) {
 	ctx := base
-	if s.Timeout > 0 {
-		limited, cancel := context.WithTimeout(base, s.Timeout)
+	if u.timeout > 0 {
+		limited, cancel := context.WithTimeout(base, u.timeout)
 		defer cancel()
 		ctx = limited
 	}
-	resp, err := s.transport.RoundTrip(s.forward(ctx, r, body))
+	resp, err := u.transport.RoundTrip(u.forward(ctx, r, body))
 	if err != nil {
 		return nil, causeOf(base, err)
 	}
@@ -135,8 +159,8 @@ func (s *service) call(base context.Context, r *http.Request, body []byte) (*ans
 	return &answer{status: resp.StatusCode, header: endToEnd(resp.Header), body: got}, ""
 }
 
-// forward makes the request for the dependency out of the client's.
-func (s *service) forward(ctx context.Context, r *http.Request, body []byte) *http.Request {
+// forward makes the request for the source out of the client's.
+func (u *upstream) forward(ctx context.Context, r *http.Request, body []byte) *http.Request {
 	header := endToEnd(r.Header)
 	header.Del("Expect") // This server has answered it.
 	if _, ok := header["User-Agent"]; !ok {
@@ -144,7 +168,7 @@ func (s *service) forward(ctx context.Context, r *http.Request, body []byte) *ht
 	}
 	out := &http.Request{
 		Method: r.Method,
-		URL:    s.join(r.URL),
+		URL:    u.join(r.URL),
 		Header: header,
 		// Neither nil, http.NoBody nor with a GetBody, also if it is empty: all
 		// three let the transport send the request a second time.
@@ -156,12 +180,12 @@ func (s *service) forward(ctx context.Context, r *http.Request, body []byte) *ht
 
 // join puts path and query of a request behind the upstream's base, escaped as the
 // client escaped them.
-func (s *service) join(u *url.URL) *url.URL {
-	joined := *s.upstream
-	joined.Path = strings.TrimSuffix(s.upstream.Path, "/") + u.Path
-	joined.RawPath = strings.TrimSuffix(s.upstream.EscapedPath(), "/") + u.EscapedPath()
-	joined.RawQuery = u.RawQuery
-	joined.ForceQuery = u.ForceQuery
+func (u *upstream) join(asked *url.URL) *url.URL {
+	joined := *u.url
+	joined.Path = strings.TrimSuffix(u.url.Path, "/") + asked.Path
+	joined.RawPath = strings.TrimSuffix(u.url.EscapedPath(), "/") + asked.EscapedPath()
+	joined.RawQuery = asked.RawQuery
+	joined.ForceQuery = asked.ForceQuery
 	return &joined
 }
 

@@ -77,6 +77,7 @@ func cut(rst bool) http.HandlerFunc {
 type world struct {
 	*proxy.Proxy
 	dep    *dependency
+	second *dependency // at secondURL, in a bubble
 	depURL string
 	client *http.Client
 }
@@ -106,21 +107,17 @@ func closeProxy(t *testing.T, p *proxy.Proxy) {
 	}
 }
 
+// secondURL is where a bubble has a second dependency.
+const secondURL = "http://secondary:80"
+
 // bubble runs test in virtual time, in a world of in-process connections. synctest
 // fails the test when a goroutine is left at its end.
 func bubble(t *testing.T, cfg proxy.Config, test func(t *testing.T, w *world)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		network := memnet.New(1)
-		listener, err := network.Listen("tcp", "dependency:80")
-		if err != nil {
-			t.Fatal(err)
-		}
-		dep := &dependency{}
-		dep.answers(status(200))
-		server := &http.Server{Handler: dep}
-		served := make(chan error, 1)
-		go func() { served <- server.Serve(listener) }()
+		dep, stop := serveAt(t, network, "dependency:80")
+		second, stopSecond := serveAt(t, network, "secondary:80")
 		cfg.Addr, cfg.Upstream = "sut:80", "http://dependency:80"
 		cfg.Listen, cfg.Dial = network.Listen, network.DialContext
 		p, err := proxy.Start(t.Context(), cfg)
@@ -128,12 +125,30 @@ func bubble(t *testing.T, cfg proxy.Config, test func(t *testing.T, w *world)) {
 			t.Fatal(err)
 		}
 		tr := &http.Transport{DialContext: network.DialContext}
-		test(t, &world{Proxy: p, dep: dep, client: &http.Client{Transport: tr}})
+		test(t, &world{Proxy: p, dep: dep, second: second, client: &http.Client{Transport: tr}})
 		tr.CloseIdleConnections()
 		closeProxy(t, p)
+		stop()
+		stopSecond()
+	})
+}
+
+// serveAt runs a dependency in a bubble until stop is called.
+func serveAt(t *testing.T, network *memnet.Network, addr string) (dep *dependency, stop func()) {
+	t.Helper()
+	listener, err := network.Listen("tcp", addr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	dep = &dependency{}
+	dep.answers(status(200))
+	server := &http.Server{Handler: dep}
+	served := make(chan error, 1)
+	go func() { served <- server.Serve(listener) }()
+	return dep, func() {
 		_ = server.Close()
 		<-served
-	})
+	}
 }
 
 // reply is what a client of the proxy got.

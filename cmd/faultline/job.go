@@ -32,6 +32,7 @@ func (a app) carryOutJob(ctx context.Context, f runFlags, j job) outcome {
 	o := outcome{summary: report.Summary{
 		Experiment: j.plan.Name,
 		File:       j.file,
+		Sets:       j.plan.Sets,
 		Policy:     report.Policy(f.inconclusive.word),
 		Seed:       j.plan.Seed,
 		Tool:       toolVersion(),
@@ -204,7 +205,7 @@ func (a app) leave(f runFlags, j job, o outcome, res *run.Result) (missing []str
 func (o outcome) ciRun() ci.Run {
 	s := o.summary
 	r := ci.Run{
-		Experiment: s.Experiment, File: s.File, Tool: s.Tool, Seed: s.Seed, Rung: s.Rung,
+		Experiment: s.Experiment, File: s.File, Sets: s.Sets, Tool: s.Tool, Seed: s.Seed, Rung: s.Rung,
 		Started: s.Started, Duration: s.Duration, Phases: s.Phases,
 		Report: assert.Report{Verdicts: s.Assertions, Integrity: s.Integrity, Breakers: s.Breakers},
 	}
