@@ -114,6 +114,9 @@ func goldens() []golden {
 		{name: "opens under an open loop", with: only("outage"), phase: "outage", rule: tenth, want: dunno},
 		{name: "opens on a window that is not empty", with: baseline, phase: "trip", rule: tenth, want: dunno},
 		{name: "opens early in a service that was running", with: both(running, wrong(func(c *breakerref.Config) { c.MinimumCalls = 8 })), phase: "trip", rule: tenth, want: dunno},
+		{name: "does not open in a service that was running, as was seen long enough", with: both(running, baseline, defaults), phase: "trip", rule: assert.Opens{Breaker: "cb", Within: time.Second}, want: fail},
+		{name: "opens early in a service that was running, after its window was filled", with: both(running, baseline, atForty), phase: "trip", rule: assert.Opens{Breaker: "cb", AtCall: 5}, want: fail},
+		{name: "opens in time in a service that was running, after its window was filled", with: both(running, baseline), phase: "trip", rule: assert.Opens{Breaker: "cb", AtCall: 5}, want: pass},
 		{name: "opens while open", phase: "probes", rule: tenth, want: dunno},
 		{name: "opens in a phase that did not run", phase: "nowhere", rule: tenth, want: dunno},
 		{name: "opens, and it is not said what a retry asks", with: func(s *setup) {
@@ -123,6 +126,8 @@ func goldens() []golden {
 
 		{name: "stays closed", phase: "ratio", rule: assert.StaysClosed{Breaker: "cb"}, want: pass},
 		{name: "opens where it should stay closed", with: atForty, phase: "ratio", rule: assert.StaysClosed{Breaker: "cb"}, want: fail},
+		{name: "opens where it should stay closed, in a service that was running", with: both(running, only("ratio"), atForty), phase: "ratio", rule: assert.StaysClosed{Breaker: "cb"}, want: dunno},
+		{name: "opens where it should stay closed, in a service that was running, after its window was filled", with: both(running, only("ratio"), baseline, atForty), phase: "ratio", rule: assert.StaysClosed{Breaker: "cb"}, want: fail},
 		{name: "stays closed, too few calls", with: func(s *setup) { s.Phases[4].Calls = 12 }, phase: "ratio", rule: assert.StaysClosed{Breaker: "cb"}, want: dunno},
 		{name: "opens at half of the calls failing", with: func(s *setup) { s.Phases[4].Faults = unavailable(ratio(50)) }, phase: "ratio", rule: assert.StaysClosed{Breaker: "cb"}, want: dunno},
 		{name: "stays closed, calls come rarely", with: func(s *setup) { s.Phases[4].Gap = 2500 * ms }, phase: "ratio", rule: assert.StaysClosed{Breaker: "cb"}, want: dunno},

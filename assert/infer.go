@@ -168,7 +168,7 @@ func (v *view) mayOpen(wait, from, to time.Duration) (at time.Duration, ok bool)
 // couldTrip is the earliest moment at which a breaker whose window was empty had
 // any reason to open: its first failure.
 func (v *view) couldTrip(t *trip, since Interval) time.Duration {
-	if !t.known {
+	if !t.known || t.past {
 		return since.Lo
 	}
 	at := forever

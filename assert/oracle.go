@@ -2,6 +2,7 @@ package assert
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 	"time"
 
@@ -12,7 +13,8 @@ import (
 type trip struct {
 	since      Interval     // start of the trace, or the close before
 	first      bool         // no close before: the window is as the SUT started
-	known      bool         // the window was empty, and all outcomes are seen
+	known      bool         // all outcomes since then are seen
+	past       bool         // the window may have held outcomes from before the trace
 	guests     bool         // calls that were never answered may have asked this instance or another
 	presumed   bool         // the close before did not show in more calls than half-open permits
 	outcomes   []*admission // perhaps recorded since then, in the order of o, up to the first rejection
@@ -23,7 +25,10 @@ type trip struct {
 // newTrip collects the outcomes that a breaker closed since then may have
 // recorded by the time it was open, and those of them that may have opened it.
 func (v *view) newTrip(since Interval, first bool, open Interval) *trip {
-	t := &trip{since: since, first: first, known: (!first || v.fresh) && !v.uncounted() && !v.blind()}
+	t := &trip{since: since, first: first, past: first && !v.fresh, known: !v.uncounted() && !v.blind()}
+	if t.past && since.Hi == 0 {
+		t.known = false // It may not have been closed at all.
+	}
 	from, to := 0, v.sentAfter(open.Hi)
 	if !first {
 		from = min(v.settledAfter(since.Lo), to)
@@ -62,17 +67,53 @@ func (a *admission) recordedBefore(open Interval) bool {
 
 // doubtful reports whether an outcome may have been recorded before the close,
 // and so be forgotten.
-func (t *trip) doubtful(a *admission) bool { return !t.first && a.early <= t.since.Hi }
+func (t *trip) doubtful(a *admission) bool { return (!t.first || t.past) && a.early <= t.since.Hi }
+
+// haunted reports whether outcomes from before the trace may still have been in the
+// window at one of a trip's candidates.
+func (v *view) haunted(t *trip) bool {
+	if !t.past {
+		return false
+	}
+	until := v.openings(t).haunted
+	return slices.ContainsFunc(t.candidates, func(i int) bool { return t.outcomes[i].early <= until })
+}
 
 // openings is when the declared breaker opens by the outcomes of a closed
 // stretch, in whatever order the SUT saw those that overlap.
 type openings struct {
 	may []int    // indices into the outcomes of those that may open it
 	in  Interval // it opens in here; Lo is forever if it cannot, Hi if it need not
+
+	// haunted is until when an outcome was recorded beside ones from before the trace,
+	// perhaps; -1 if none was.
+	haunted time.Duration
+}
+
+// bury says how nothing from before the trace is left in the window.
+func (v *view) bury() string {
+	c := v.breaker.Config
+	switch {
+	case !v.breaker.Declared:
+		return "let faultline launch the SUT, or put an unmeasured trip and close before this phase"
+	case c.WindowType == breakerref.CountBased:
+		return fmt.Sprintf("put an unmeasured phase of at least %d calls before this one, one after another, or let faultline launch the SUT", c.Window+c.Permitted+1)
+	}
+	return fmt.Sprintf("put an unmeasured phase of at least %ds before this one, or let faultline launch the SUT", c.Window+1)
+}
+
+// plain is may without the outcomes that were recorded beside ones from before the
+// trace: with those in the window, anything may open it.
+func (o openings) plain(t *trip) []int {
+	if !t.past {
+		return o.may
+	}
+	return slices.DeleteFunc(slices.Clone(o.may), func(i int) bool { return t.outcomes[i].early <= o.haunted })
 }
 
 // openings asks the reference where a closed stretch ends. It knows nothing of
-// an undeclared breaker, or of a window that was not empty.
+// an undeclared breaker. What a window held before the trace began is counted either
+// way, until it has left the window.
 func (v *view) openings(t *trip) openings {
 	if t.opens == nil {
 		opens := v.replay(t)
@@ -83,13 +124,17 @@ func (v *view) openings(t *trip) openings {
 
 // replay is openings, unremembered.
 func (v *view) replay(t *trip) openings {
-	out := openings{in: Interval{forever, forever}}
+	out := openings{in: Interval{forever, forever}, haunted: -1}
 	if !v.breaker.Declared || !t.known {
+		out.haunted = forever
 		return out
 	}
 	w := newWindows(v.breaker.Config, t)
 	for _, x := range w.order {
-		may, must := w.trips(t.outcomes[x])
+		may, must, ghosts := w.trips(t.outcomes[x])
+		if ghosts > 0 {
+			out.haunted = t.outcomes[x].early
+		}
 		if may {
 			out.may = append(out.may, x)
 			out.in.Lo = min(out.in.Lo, t.outcomes[x].early)
@@ -122,6 +167,7 @@ func (v *view) allowed(t *trip) []int {
 // outcomes whose times overlap in any order.
 type windows struct {
 	cfg     breakerref.Config
+	past    bool  // it may have held others before
 	order   []int // indices of the outcomes in the order of early
 	certain []*admission
 	next    int             // certain[:next] were recorded before the outcome that is asked about
@@ -173,7 +219,7 @@ func atMost(sorted []time.Duration, t time.Duration) int {
 }
 
 func newWindows(cfg breakerref.Config, t *trip) *windows {
-	w := &windows{cfg: cfg}
+	w := &windows{cfg: cfg, past: t.past}
 	for i, a := range t.outcomes {
 		if a.early == forever {
 			continue
@@ -199,8 +245,9 @@ func newWindows(cfg breakerref.Config, t *trip) *windows {
 }
 
 // trips reports whether recording x may, and whether it must, leave the breaker
-// open. It is asked in the order of early.
-func (w *windows) trips(x *admission) (may, must bool) {
+// open, and how many outcomes of unknown kind, from before the trace, may be in the
+// window then. It is asked in the order of early.
+func (w *windows) trips(x *admission) (may, must bool, ghosts int) {
 	for ; w.next < len(w.certain) && w.certain[w.next].settled <= x.early; w.next++ {
 		early := w.certain[w.next].early
 		i, _ := slices.BinarySearch(w.last, early)
@@ -208,7 +255,8 @@ func (w *windows) trips(x *admission) (may, must bool) {
 		w.last = w.last[max(0, len(w.last)-(w.cfg.Window-1)):]
 	}
 	from, least := w.reach(x)
-	most := w.all.within(from, x.settled)
+	ghosts = w.ghosts(x)
+	most := w.all.within(from, x.settled) + ghosts
 	enough := w.cfg.MinimumCalls
 	if w.cfg.WindowType == breakerref.CountBased {
 		most, enough = min(most, w.cfg.Window), min(enough, w.cfg.Window)
@@ -218,14 +266,32 @@ func (w *windows) trips(x *admission) (may, must bool) {
 		bad, good int
 		threshold float32
 	}{{maybeFailed, maybeOK, w.cfg.FailureRate}, {maybeSlow, maybeFast, w.cfg.SlowRate}} {
-		if n > most || !reaches(min(w.kinds[rate.bad].within(from, x.settled), n), n, rate.threshold) {
+		if n > most || !reaches(min(w.kinds[rate.bad].within(from, x.settled)+ghosts, n), n, rate.threshold) {
 			continue
 		}
 		may = true
 		good := w.kinds[rate.good].within(from, x.settled)
-		must = must || least >= enough && reaches(max(0, least-good), least, rate.threshold)
+		must = must || least >= enough && reaches(max(0, least-good), least+ghosts, rate.threshold)
 	}
-	return may, must
+	return may, must, ghosts
+}
+
+// manyGhosts stands for any number of outcomes.
+const manyGhosts = 1 << 30
+
+// ghosts is how many outcomes from before the trace may be in the window when x is
+// recorded: in one of calls, as many as those recorded since leave room for; in one of
+// seconds, any number until it has passed.
+func (w *windows) ghosts(x *admission) int {
+	switch {
+	case !w.past:
+		return 0
+	case w.cfg.WindowType == breakerref.CountBased:
+		return max(0, w.cfg.Window-1-w.next)
+	case x.early <= time.Duration(w.cfg.Window)*time.Second:
+		return manyGhosts
+	}
+	return 0
 }
 
 // reach is the earliest instant at which an outcome can have been recorded that

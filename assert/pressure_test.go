@@ -1,6 +1,7 @@
 package assert
 
 import (
+	"strconv"
 	"testing"
 	"time"
 
@@ -55,6 +56,41 @@ func TestStarvedSUTIsNotBlamed(t *testing.T) {
 			if c.Name == checkPressure && c.OK == (tc.want == Inconclusive) {
 				t.Errorf("%s: cpu_pressure ok is %t", name, c.OK)
 			}
+		}
+	}
+}
+
+// A service without a timeout is one on a crowded machine too: that the end of the
+// fault cut some attempts off early does not make the others any shorter.
+func TestCrowdDoesNotExcuseAMissingTimeout(t *testing.T) {
+	const ms = time.Millisecond
+	spec := Spec{
+		Targets:    []match.Target{{Name: "browse", DependsOn: []string{"stock"}}},
+		Phases:     []Phase{{Name: "hang", Measure: true}},
+		Integrity:  DefaultIntegrity(),
+		Assertions: []Assertion{{ID: "gives-up", Phase: "hang", Rule: AbandonedAfter{Injector: "stock", Equals: time.Second, Tolerance: 0.1}}},
+	}
+	for name, tc := range map[string]struct {
+		hang time.Duration // how long the fault lasts
+		want Result
+	}{
+		"kept for far longer than a crowd can make it": {3 * time.Second, Fail},
+		"kept for no longer than a crowd can make it":  {1900 * ms, Inconclusive},
+	} {
+		tr := &trace.Trace{Phases: []trace.Phase{{Name: "hang", To: tc.hang, Measure: true, OpenLoop: true, Planned: 20, Sent: 20}}}
+		for i := range 20 {
+			at, id := time.Duration(i)*tc.hang/20, "hang/"+strconv.Itoa(i)
+			tr.Calls = append(tr.Calls, trace.Call{ID: id, Phase: "hang", Target: "browse", Sched: at, Send: at, First: trace.None, End: tc.hang + ms, Err: trace.ErrEOF})
+			tr.Attempts = append(tr.Attempts, trace.Attempt{
+				Seq: i + 1, Injector: "stock", ID: id, By: match.Traceparent, Phase: "hang", Rule: "hang/1",
+				Arr: at + ms, Dep: tc.hang, Abandon: trace.None, Outcome: trace.OutcomeHang,
+			})
+		}
+		for at := 250 * ms; at <= tc.hang; at += 250 * ms {
+			tr.Marks = append(tr.Marks, trace.Mark{At: at, Dur: 250 * ms, Kind: trace.MarkPressure, Text: "0.90"})
+		}
+		if v := Evaluate(spec, tr).Verdicts[0]; v.Result != tc.want {
+			t.Errorf("%s: %s: %s, %s", name, v.Result, v.Observed, v.Reason)
 		}
 	}
 }

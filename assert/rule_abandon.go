@@ -194,7 +194,7 @@ func (r AbandonedAfter) conclude(p *patience) Verdict {
 		out.Reason = fmt.Sprintf("%s kept for long enough, %d are needed", were(n), fewAttempts)
 		out.Remedy = "let a fault hang (or delay) in this phase, for longer than the timeout, while the breaker lets calls through"
 	case 2*(p.late+p.never) > n:
-		out.Result, out.miss, out.Reason = Fail, quantile(p.missLo, 0.5), p.why()
+		out.Result, out.miss, out.Reason = Fail, p.farOff(), p.why()
 	case 2*p.early > n:
 		out.Result, out.miss, out.Reason = Fail, quantile(p.missHi, 0.5), "attempts were given up too early, while faultline's own clients still waited"
 	case p.early+p.late+p.never == 0 && 10*p.within >= 9*n:
@@ -208,6 +208,13 @@ func (r AbandonedAfter) conclude(p *patience) Verdict {
 		out.Remedy = "widen the tolerance; look for a second timeout, a pool that calls wait for, or pauses of the SUT"
 	}
 	return out
+}
+
+// farOff is by how much as many attempts as it takes to tell were kept too long, at the
+// least. That the others were cut off sooner, by the end of the fault, excuses nothing.
+func (p *patience) farOff() time.Duration {
+	slices.Sort(p.missLo)
+	return p.missLo[max(0, len(p.missLo)-fewAttempts)]
 }
 
 // were counts attempts in a sentence.

@@ -42,7 +42,7 @@ func (r StaysClosed) opened(v *view, seg *segment, w Interval) Verdict {
 		out.Observed = "opened at outcome " + n.String()
 		out.Evidence = ids(t.outcomes[max(0, last-9) : last+1])
 	}
-	may := v.openings(t).may
+	may := v.openings(t).plain(t)
 	switch {
 	case !seg.from.inside(w.Lo, w.Hi):
 		out.Result = Inconclusive
@@ -54,10 +54,10 @@ func (r StaysClosed) opened(v *view, seg *segment, w Interval) Verdict {
 		out.Result = Inconclusive
 		out.Reason = "calls that were never answered may have asked this instance or another one, so what opened it is not known"
 		out.Remedy = "let every call be answered within load.timeout"
-	case !t.known:
+	case !t.known || v.haunted(t):
 		out.Result = Inconclusive
 		out.Reason = "the SUT was running before, so its window may have held failures"
-		out.Remedy = "let faultline launch the SUT, or put an unmeasured trip and close before this phase"
+		out.Remedy = v.bury()
 	case len(may) > 0:
 		out.Result = Inconclusive
 		out.Reason = "in the order in which they came, these outcomes may open the declared breaker too"

@@ -82,7 +82,7 @@ func (t *trip) counted(open Interval, w Interval) numbers {
 			continue
 		}
 		n.Hi++
-		if a.recordedBefore(open) && !t.doubtful(a) {
+		if a.recordedBefore(open) && (t.first || !t.doubtful(a)) {
 			n.Lo++
 		}
 	}
@@ -142,10 +142,10 @@ func (r Opens) decideCount(out *Verdict, v *view, seg *segment, w Interval, yes,
 		out.Result, out.Margin = Inconclusive, ""
 		out.Reason = "the trace cannot tell when it opened: it may have done so before this phase, or more than once"
 		out.Remedy = "raise the rate, so that calls come more often than the wait ends"
-	case seg.trip.first && !v.fresh:
+	case v.haunted(seg.trip):
 		out.Result, out.Margin = Inconclusive, ""
 		out.Reason = "the SUT was running before, so its window may not have been empty"
-		out.Remedy = "let faultline launch the SUT, or put an unmeasured trip and close before this phase"
+		out.Remedy = v.bury()
 	default:
 		out.Result, out.Margin = Fail, ""
 		r.asDeclared(out, v, seg.trip, w)
@@ -170,14 +170,14 @@ func (v *view) contradicts(t *trip) bool {
 	if !v.breaker.Declared || !t.known || len(v.allowed(t)) > 0 {
 		return false
 	}
-	return t.first || !slices.ContainsFunc(v.visits, func(vis *visit) bool { return v.count(vis).lo > v.permitted() })
+	return t.first && !t.past || !slices.ContainsFunc(v.visits, func(vis *visit) bool { return v.count(vis).lo > v.permitted() })
 }
 
 // asDeclared turns a failed count into an inconclusive one when the declared
 // breaker would have opened just where the SUT did.
 func (r Opens) asDeclared(out *Verdict, v *view, t *trip, w Interval) {
 	if len(v.allowed(t)) == 0 {
-		if may := v.openings(t).may; len(may) > 0 {
+		if may := v.openings(t).plain(t); len(may) > 0 {
 			out.Reason = "the declared breaker, fed with the same outcomes, opens at outcome " + t.numbers(may, w).String()
 		}
 		return
