@@ -30,6 +30,19 @@ func TestRightServiceNeverFails(t *testing.T) {
 	})
 }
 
+// TestRunningServiceNeverFails is TestRightServiceNeverFails with services that were not
+// launched: their windows hold what nobody has seen.
+func TestRunningServiceNeverFails(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		s, as := drawn{rt}.experiment()
+		s.Running = rapid.SliceOfN(rapid.Bool(), 0, 60).Draw(rt, "before")
+		r, rep := judged(s, as)
+		if bad := wronged(s, r, rep); len(bad) > 0 {
+			rt.Fatalf("%v\n%+v\n%s", bad, s, describe(r, rep))
+		}
+	})
+}
+
 // wronged lists what a report says against a right SUT that is not true.
 func wronged(s setup, r result, rep assert.Report) []string {
 	bad := untrue(s, r, rep)

@@ -312,11 +312,32 @@ func (v *view) mustOpen(w Interval, r Opens) (at int, due bool) {
 			continue
 		}
 		opens := v.openings(s.stay)
-		if in := opens.in; in.Hi < w.Hi && v.admittedBetween(in.Hi, in.Lo+v.wait) {
-			return s.stay.numbers(opens.may, w).Lo, true
+		if in := v.unhaunted(opens, s); in.Hi < w.Hi && v.admittedBetween(in.Hi, in.Lo+v.wait) {
+			if plain := opens.plain(s.stay); len(plain) > 0 {
+				return s.stay.numbers(plain, w).Lo, true
+			}
+			return 0, true // With outcomes in the window that were not seen, no number says when.
 		}
 	}
 	return 0, false
+}
+
+// unhaunted narrows when the declared breaker opens: what the window held before the
+// trace may have opened it at the beginning of a closed stretch, but that would have
+// shown if calls came often enough.
+func (v *view) unhaunted(o openings, s segment) Interval {
+	in, plain := o.in, o.plain(s.stay)
+	if !s.stay.past || len(plain) == 0 {
+		return in
+	}
+	if _, hides := v.hidesOpen(v.shortest(), s.from.Hi, o.haunted); hides {
+		return in
+	}
+	in.Lo = forever
+	for _, i := range plain {
+		in.Lo = min(in.Lo, s.stay.outcomes[i].early)
+	}
+	return in
 }
 
 // failedOn reports whether as many outcomes of a window failed as were asked
