@@ -1,0 +1,77 @@
+package proxy
+
+import (
+	"context"
+	"net/http"
+	"strconv"
+	"time"
+)
+
+// answer tells the client what came of its call, or what there is instead.
+func (s *service) answer(base context.Context, w http.ResponseWriter, r *http.Request, body []byte, out outcome) {
+	if out.good() && s.cache != nil {
+		s.cache.put(cacheLine(r), out.answer, s.now())
+	}
+	switch {
+	case out.good() && s.Defect != FallbackAlways:
+		writeAnswer(w, r, out.answer, SourcePrimary)
+	case s.fallBack(base, w, r, body):
+	case out.answer != nil:
+		writeAnswer(w, r, out.answer, SourcePrimary)
+	case out.cause == refused:
+		writeNone(w, http.StatusServiceUnavailable, "the circuit breaker is "+out.state.String())
+	case out.cause == full:
+		writeNone(w, http.StatusServiceUnavailable, "the bulkhead is full")
+	default:
+		writeNone(w, http.StatusBadGateway, "the dependency did not answer: "+string(out.cause))
+	}
+}
+
+// fallBack answers from the first source that has an answer, and reports whether one had.
+func (s *service) fallBack(base context.Context, w http.ResponseWriter, r *http.Request, body []byte) bool {
+	if s.Defect != Empty200 && (s.fromSecondary(base, w, r, body) || s.fromCache(w, r)) {
+		return true
+	}
+	if s.Fallback == nil {
+		return false
+	}
+	if !pause(r.Context(), s.FallbackDelay) {
+		abort() // The client has left, or the proxy is stopping.
+	}
+	if s.Defect == Empty200 {
+		writeCanned(w, &Answer{Headers: s.Fallback.Headers, Body: "[]"}, SourceFallback)
+		return true
+	}
+	writeCanned(w, s.Fallback, SourceFallback)
+	return true
+}
+
+// fromSecondary asks the secondary, if there is one. An answer with a status that counts
+// as a failure is none.
+func (s *service) fromSecondary(base context.Context, w http.ResponseWriter, r *http.Request, body []byte) bool {
+	if s.secondary == nil {
+		return false
+	}
+	a, _ := s.secondary.call(base, r, body)
+	if a == nil || s.Failure.Status(a.status) {
+		return false
+	}
+	writeAnswer(w, r, a, SourceSecondary)
+	return true
+}
+
+// fromCache looks for an answer that was kept.
+func (s *service) fromCache(w http.ResponseWriter, r *http.Request) bool {
+	if s.cache == nil {
+		return false
+	}
+	k, ok := s.cache.get(cacheLine(r))
+	if !ok {
+		return false
+	}
+	old := *k.answer
+	old.header = old.header.Clone()
+	old.header.Set("Age", strconv.Itoa(int(max(0, s.now().Sub(k.at))/time.Second)))
+	writeAnswer(w, r, &old, SourceCache)
+	return true
+}
