@@ -10,8 +10,8 @@ import (
 type answerer func(run) ([]byte, error)
 
 // by answers with breakers from a maker.
-func by(make maker) answerer {
-	return func(r run) ([]byte, error) { return play(nil, make, r, nil) }
+func by(made maker) answerer {
+	return func(r run) ([]byte, error) { return play(nil, made, r, nil) }
 }
 
 // lines splits answers, one to an operation.

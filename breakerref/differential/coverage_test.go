@@ -77,7 +77,9 @@ func (c *coverage) missing() []string {
 		want(c.moves[m], "%v to %v", m.from, m.to)
 	}
 	for _, m := range []move{
-		{breakerref.Open, breakerref.HalfOpen}, {breakerref.HalfOpen, breakerref.Open}, {breakerref.HalfOpen, breakerref.Closed},
+		{breakerref.Open, breakerref.HalfOpen},
+		{breakerref.HalfOpen, breakerref.Open},
+		{breakerref.HalfOpen, breakerref.Closed},
 		{breakerref.Closed, breakerref.Open}, // By a timer that a reset has left.
 	} {
 		want(c.byTime[m], "%v to %v by a timer", m.from, m.to)

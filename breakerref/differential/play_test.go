@@ -50,11 +50,11 @@ type player struct {
 const goesOn = "IllegalArgumentException"
 
 // play appends the answers to the operations of a case, a line each.
-func play(out []byte, make maker, r run, seen *coverage) ([]byte, error) {
+func play(out []byte, made maker, r run, seen *coverage) ([]byte, error) {
 	p := &player{now: r.setting.begin(), out: out, seen: seen}
 	cfg := r.setting.Config
 	cfg.Strict = true
-	b, err := make(cfg, p.judge(r.setting), p.now)
+	b, err := made(cfg, p.judge(r.setting), p.now)
 	if err != nil {
 		return out, err
 	}
