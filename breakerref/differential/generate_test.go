@@ -172,7 +172,7 @@ func (h habit) outcome() op {
 	default:
 		o.kind, o.end.class = returned, pick[byte](h.chance, 'g', 'g', 'n')
 	}
-	if h.percent(10) {
+	if h.percent(15) {
 		return h.inItsHands(o)
 	}
 	if o.kind == failed && h.percent(20) {
@@ -199,10 +199,10 @@ func (h habit) inItsHands(o op) op {
 }
 
 func (h habit) verdict(e *ending) {
-	if !h.verdicts || !h.percent(10) {
+	if !h.verdicts || !h.percent(20) {
 		return
 	}
-	e.verdict = pick[byte](h.chance, 'f', 'f', 'u', 'u', 'u', 'o')
+	e.verdict = pick[byte](h.chance, 'f', 'f', 'u', 'u', 'o')
 	if e.verdict != 'o' {
 		e.wait = pick(h.chance, h.wait(), 1, 1_500_000, -time.Second)
 	}

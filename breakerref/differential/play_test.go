@@ -139,6 +139,7 @@ func (p *player) answer(o op) (more bool) {
 	p.thrown = p.thrown || crash == goesOn
 	p.b.Advance(p.now)
 	state := p.b.State()
+	p.thrown = p.thrown && state == breakerref.Closed // Another state does not have it.
 	p.out = append(p.out, result...)
 	p.out = append(p.out, ' ', state.String()[0], ' ')
 	if more {

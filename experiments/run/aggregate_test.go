@@ -42,7 +42,7 @@ assert:
 func TestBlindService(t *testing.T) {
 	for defect, want := range map[proxy.Defect]map[string]assert.Result{
 		"":                {"opens": assert.Pass, "few": assert.Pass, "closes": assert.Pass, "recovers": assert.Pass, "probes": assert.Inconclusive},
-		proxy.NoBreaker:   {"opens": assert.Inconclusive, "few": assert.Fail},
+		proxy.NoBreaker:   {"opens": assert.Fail, "few": assert.Fail},
 		proxy.NeverCloses: {"opens": assert.Pass, "recovers": assert.Fail},
 	} {
 		t.Run(string(defect), func(t *testing.T) {

@@ -40,7 +40,7 @@ public final class Harness {
     private final CircuitBreaker breaker;
     private final StringBuilder events = new StringBuilder();
     private long start; // of the operation
-    private boolean thrown; // the library threw what it should not
+    private boolean thrown; // the library threw what it should not, and CLOSED is dead
 
     private Harness(Words in, StringBuilder out) {
         this.in = in;
@@ -90,6 +90,7 @@ public final class Harness {
             out.append('!').append(e.getClass().getSimpleName());
         }
         timers.advance(VirtualTime.now());
+        thrown &= breaker.getState() == CircuitBreaker.State.CLOSED; // Another state does not have it.
         out.append(' ').append(Settings.letter(breaker.getState())).append(' ');
         if (broken == null) {
             broken = metrics();
