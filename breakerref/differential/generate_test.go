@@ -243,8 +243,8 @@ func (h habit) opening() time.Duration {
 }
 
 func (h habit) byHand() op {
-	switch h.IntN(9) {
-	case 0:
+	switch h.IntN(10) {
+	case 0, 3:
 		return op{kind: reset}
 	case 1:
 		return op{kind: openFor, wait: pick(h.chance, h.wait(), 0, 1, 1_500_000, -1, -time.Second)}
