@@ -1,37 +1,24 @@
 package breakerref
 
-import (
-	"slices"
-	"time"
-)
+import "time"
 
 // sliceWindow holds the outcomes of size slices of a second each, of which the first
 // begins when the window is made: the lock-free window, which counts by a clock of its
 // own that never steps back. One slice is the current one, so an outcome is gone size
 // seconds after its slice began.
 type sliceWindow struct {
-	size    int
+	turns
 	head    time.Time // when the current slice began
-	turn    int64     // how many slices have begun
-	buckets []bucket  // those with outcomes, oldest first
-	totals  counts
-	fragile bool // it has lost its head once it slides
+	fragile bool      // it has lost its head once it slides
 }
 
 func newSliceWindow(size int, now time.Time, fragile bool) *sliceWindow {
-	return &sliceWindow{size: size, head: now, fragile: fragile}
+	return &sliceWindow{turns: turns{size: size}, head: now, fragile: fragile}
 }
 
 func (w *sliceWindow) record(now time.Time, o outcome) counts {
 	w.slide(now)
-	last := len(w.buckets) - 1
-	if last < 0 || w.buckets[last].turn != w.turn {
-		w.buckets = append(w.buckets, bucket{turn: w.turn})
-		last++
-	}
-	w.buckets[last].add(o)
-	w.totals.add(o)
-	return w.totals
+	return w.add(o)
 }
 
 func (w *sliceWindow) read(now time.Time) counts {
@@ -55,17 +42,9 @@ func (w *sliceWindow) slide(now time.Time) {
 		rest = 0
 	}
 	w.head = now.Add(-rest)
-	w.turn += passed
-	gone := 0
-	for gone < len(w.buckets) && w.buckets[gone].turn <= w.turn-int64(w.size) {
-		w.totals.remove(w.buckets[gone].counts)
-		gone++
-	}
-	w.buckets = w.buckets[gone:]
+	w.advance(passed)
 }
 
 func (w *sliceWindow) clone() window {
-	c := *w
-	c.buckets = slices.Clone(w.buckets)
-	return &c
+	return &sliceWindow{turns: w.turns.clone(), head: w.head, fragile: w.fragile}
 }

@@ -80,36 +80,19 @@ func (w *callWindow) clone() window {
 }
 
 // timeWindow holds the outcomes of size buckets, one a second, on the seconds of
-// the wall clock. The library keeps a ring of buckets; here turn counts how often
-// that ring has advanced, and only buckets with outcomes are kept, each with the
-// turn it belongs to.
+// the wall clock.
 type timeWindow struct {
-	size    int
-	head    int64 // the second of the current bucket
-	turn    int64
-	buckets []bucket // oldest first
-	totals  counts
-}
-
-type bucket struct {
-	turn int64
-	counts
+	turns
+	head int64 // the second of the current bucket
 }
 
 func newTimeWindow(size int, now time.Time) *timeWindow {
-	return &timeWindow{size: size, head: now.Unix()}
+	return &timeWindow{turns: turns{size: size}, head: now.Unix()}
 }
 
 func (w *timeWindow) record(now time.Time, o outcome) counts {
 	w.slide(now)
-	last := len(w.buckets) - 1
-	if last < 0 || w.buckets[last].turn != w.turn {
-		w.buckets = append(w.buckets, bucket{turn: w.turn})
-		last++
-	}
-	w.buckets[last].add(o)
-	w.totals.add(o)
-	return w.totals
+	return w.add(o)
 }
 
 func (w *timeWindow) read(now time.Time) counts {
@@ -121,27 +104,15 @@ func (w *timeWindow) read(now time.Time) counts {
 // by one bucket all the same and into the second after the current one: so does
 // the library, and so its window runs ahead of such a clock.
 func (w *timeWindow) slide(now time.Time) {
-	ahead := now.Unix() - w.head
-	switch {
+	switch ahead := now.Unix() - w.head; {
 	case ahead == 0:
-		return
 	case ahead > 0:
-		w.turn += min(ahead, int64(w.size))
 		w.head += ahead
+		w.advance(min(ahead, int64(w.size)))
 	default:
-		w.turn++
 		w.head++
+		w.advance(1)
 	}
-	gone := 0
-	for gone < len(w.buckets) && w.buckets[gone].turn <= w.turn-int64(w.size) {
-		w.totals.remove(w.buckets[gone].counts)
-		gone++
-	}
-	w.buckets = w.buckets[gone:]
 }
 
-func (w *timeWindow) clone() window {
-	c := *w
-	c.buckets = slices.Clone(w.buckets)
-	return &c
-}
+func (w *timeWindow) clone() window { return &timeWindow{turns: w.turns.clone(), head: w.head} }
