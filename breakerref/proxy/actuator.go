@@ -42,7 +42,7 @@ func actuatorParts(u *url.URL) (rest []string, ok bool) {
 // endpoint is one of the actuator's.
 type endpoint struct {
 	method string
-	serve  func(w http.ResponseWriter, r *http.Request, rest []string)
+	serve  func(at *instance, w http.ResponseWriter, r *http.Request, rest []string)
 }
 
 // endpoint returns the endpoint of a path below ActuatorPath; its serve is nil if there
@@ -67,7 +67,7 @@ func (p *Proxy) endpoint(rest []string) endpoint {
 }
 
 // actuator answers a request for a path below ActuatorPath.
-func (p *Proxy) actuator(w http.ResponseWriter, r *http.Request, rest []string) {
+func (p *Proxy) actuator(at *instance, w http.ResponseWriter, r *http.Request, rest []string) {
 	e := p.endpoint(rest)
 	switch {
 	case e.serve == nil:
@@ -76,7 +76,7 @@ func (p *Proxy) actuator(w http.ResponseWriter, r *http.Request, rest []string) 
 		w.Header().Set("Allow", e.method)
 		p.refuse(w, r, http.StatusMethodNotAllowed, "the method must be "+e.method+", not "+r.Method)
 	default:
-		e.serve(w, r, rest)
+		e.serve(at, w, r, rest)
 	}
 }
 
@@ -121,17 +121,17 @@ func (l look) details() details {
 }
 
 // looks returns what there is to see of each breaker, sorted by name.
-func (p *Proxy) looks() []look {
-	all := make([]look, 0, len(p.watched))
-	for _, b := range p.watched {
+func (at *instance) looks() []look {
+	all := make([]look, 0, len(at.watched))
+	for _, b := range at.watched {
 		all = append(all, b.look())
 	}
 	return all
 }
 
-func (p *Proxy) serveBreakers(w http.ResponseWriter, _ *http.Request, _ []string) {
-	all := make(map[string]details, len(p.watched)) // Its keys are sorted when it is written.
-	for _, l := range p.looks() {
+func (p *Proxy) serveBreakers(at *instance, w http.ResponseWriter, _ *http.Request, _ []string) {
+	all := make(map[string]details, len(at.watched)) // Its keys are sorted when it is written.
+	for _, l := range at.looks() {
 		all[l.name] = l.details()
 	}
 	writeActuator(w, map[string]any{"circuitBreakers": all})
@@ -145,7 +145,7 @@ func updates() map[string]breakerref.State {
 	}
 }
 
-func (p *Proxy) serveUpdate(w http.ResponseWriter, r *http.Request, rest []string) {
+func (p *Proxy) serveUpdate(at *instance, w http.ResponseWriter, r *http.Request, rest []string) {
 	name := rest[1]
 	var update struct {
 		UpdateState string `json:"updateState"`
@@ -163,12 +163,12 @@ func (p *Proxy) serveUpdate(w http.ResponseWriter, r *http.Request, rest []strin
 		p.refuse(w, r, http.StatusBadRequest, fmt.Sprintf("updateState is %q, must be CLOSE, FORCE_OPEN or DISABLE", update.UpdateState))
 		return
 	}
-	i := slices.IndexFunc(p.watched, func(b *breaker) bool { return b.name == name })
+	i := slices.IndexFunc(at.watched, func(b *breaker) bool { return b.name == name })
 	if i < 0 {
 		p.refuse(w, r, http.StatusNotFound, fmt.Sprintf("there is no circuit breaker %q, and none is created here; GET %s/circuitbreakers lists them", name, ActuatorPath))
 		return
 	}
-	state, err := p.watched[i].move(to)
+	state, err := at.watched[i].move(to)
 	if err != nil {
 		p.refuse(w, r, http.StatusInternalServerError, err.Error())
 		return
@@ -219,7 +219,7 @@ func eventTypes() []string {
 // serveEvents answers with the events of all breakers, of one, or of one and a type. Those
 // of all are in the order of their times, those of one breaker in the order in which it
 // published them. A name that nobody has has no events.
-func (p *Proxy) serveEvents(w http.ResponseWriter, r *http.Request, rest []string) {
+func (p *Proxy) serveEvents(at *instance, w http.ResponseWriter, r *http.Request, rest []string) {
 	kind := ""
 	if len(rest) == 3 {
 		kind = strings.ToUpper(rest[2])
@@ -233,7 +233,7 @@ func (p *Proxy) serveEvents(w http.ResponseWriter, r *http.Request, rest []strin
 		at time.Time
 	}
 	var found []stamped
-	for _, l := range p.looks() {
+	for _, l := range at.looks() {
 		if len(rest) > 1 && l.name != rest[1] {
 			continue
 		}
@@ -262,10 +262,10 @@ type health struct {
 
 // serveHealth answers 200 and UP whatever the breakers do: their own statuses are in no
 // order of severity that Spring Boot knows, so that they do not bear on the whole.
-func (p *Proxy) serveHealth(w http.ResponseWriter, _ *http.Request, _ []string) {
+func (p *Proxy) serveHealth(at *instance, w http.ResponseWriter, _ *http.Request, _ []string) {
 	all := health{Status: "UNKNOWN"}
-	each := make(map[string]health, len(p.watched))
-	for _, l := range p.looks() {
+	each := make(map[string]health, len(at.watched))
+	for _, l := range at.looks() {
 		h := health{Status: "UNKNOWN", Details: l.details()}
 		switch l.state {
 		case breakerref.Closed:

@@ -133,7 +133,7 @@ func events(all ...string) string {
 
 func TestActuatorTellsEvents(t *testing.T) {
 	cfg, c := watched(tenOClock())
-	cfg.Bulkhead = 1
+	cfg.Bulkhead = places(1)
 	bubble(t, cfg, func(t *testing.T, w *world) {
 		w.dep.answers(c.taking(1500*time.Millisecond, status(200)))
 		w.get(t.Context())
@@ -165,7 +165,7 @@ func TestActuatorTellsEvents(t *testing.T) {
 // The bulkhead's refusals are errors that do not count, and not outcomes.
 func TestActuatorTellsIgnoredCalls(t *testing.T) {
 	cfg, _ := watched(tenOClock())
-	cfg.Bulkhead = 1
+	cfg.Bulkhead = places(1)
 	bubble(t, cfg, func(t *testing.T, w *world) {
 		w.volley(t, 2, 200)
 		w.actuator(t, "/circuitbreakerevents").wantJSON(t, 200, events(

@@ -1,27 +1,86 @@
 package proxy
 
 import (
+	"cmp"
+	"context"
+	"fmt"
 	"log/slog"
 	"slices"
 	"sync"
 	"time"
 
 	"github.com/faultline-go/faultline/breakerref"
+	"github.com/faultline-go/faultline/breakerref/model"
+	"github.com/faultline-go/faultline/target/match"
 )
 
-// breaker is a machine for many goroutines. The clock is read under the lock, so
+// breaker is a circuit breaker for many goroutines. The clock is read under the lock, so
 // that the machine never sees time go back.
 type breaker struct {
-	name   string
-	cfg    breakerref.Config
-	now    func() time.Time
-	logger *slog.Logger
+	name           string
+	failure        match.Failure
+	rejectionsFail bool
+	cut            time.Duration // of what a model gives a call; 0: no limit
+	now            func() time.Time
+	logger         *slog.Logger
 
 	mu       sync.Mutex
-	machine  *breakerref.Machine
+	cfg      breakerref.Config
+	machine  *breakerref.Machine // nil: a model decides
+	other    *other              // nil: machine decides
+	decider  decider
 	journal  *journal // nil: nobody asks for it
 	defect   Defect
 	refusals int
+	waiting  map[model.Token]chan struct{} // closed when the call is over
+}
+
+// newBreaker returns a service's breaker. name is its own if the configuration has none.
+func newBreaker(cfg Config, name string, s Service) (*breaker, error) {
+	now := cfg.Now()
+	b := &breaker{
+		name: cmp.Or(s.Breaker.Name, name), failure: s.Failure, rejectionsFail: s.RejectionsFail,
+		now: cfg.Now, logger: cfg.Logger, cfg: s.Breaker, defect: s.Defect, waiting: map[model.Token]chan struct{}{},
+	}
+	if s.Model != nil {
+		machine, err := model.New(*s.Model, now)
+		if err != nil {
+			return nil, err
+		}
+		b.other = &other{machine, *s.Model}
+		b.decider, b.cut = b.other, s.Model.Count.Timeout
+		return b, nil
+	}
+	machine, err := breakerref.New(s.Breaker, now)
+	if err != nil {
+		return nil, err
+	}
+	b.machine, b.decider = machine, library{machine}
+	if cfg.Actuator {
+		b.journal = newJournal(now)
+	}
+	return b, nil
+}
+
+// wrap asks the breaker, then the next step, and gives the breaker exactly one outcome or
+// its permission back.
+func (b *breaker) wrap(next step) step {
+	return func(c *call) outcome {
+		p := b.acquire(c)
+		switch {
+		case p.why != "":
+			return outcome{cause: p.why}
+		case !p.ok && b.defect == SlowReject && !c.pause(slowReject):
+			return outcome{cause: c.ended()}
+		case !p.ok:
+			return outcome{cause: refused, state: p.state}
+		case b.cut == 0:
+			return b.conclude(p, next(c))
+		}
+		ctx, cancel := context.WithTimeout(c.ctx, b.cut)
+		defer cancel()
+		return b.conclude(p, next(c.within(ctx)))
+	}
 }
 
 // permit is what the breaker said to a call.
@@ -30,119 +89,213 @@ type permit struct {
 	state breakerref.State // that decided
 	start time.Time        // when it did
 	stray bool             // let through by a defect: the machine does not know of it
+	token model.Token
+	why   cause // the call ended before the breaker said anything
 }
 
-// acquire asks for a call. If it is permitted, the caller owes one record, ignore or
-// release.
-func (b *breaker) acquire() permit {
-	var p permit
-	b.do(note{}, func(now time.Time, m *breakerref.Machine) {
-		p = permit{start: now, ok: m.Acquire(now), state: m.State()}
+// acquire asks for a call, and waits if the breaker makes it wait for another one. If it
+// is permitted, the caller owes one record, ignore or release.
+func (b *breaker) acquire(c *call) permit {
+	if b.defect == NoBreaker { // It is not even asked.
+		return permit{ok: true, stray: true, state: breakerref.Closed, start: b.now()}
+	}
+	for {
+		p, wait := b.ask()
+		if wait == nil {
+			return p
+		}
+		if !c.await(wait) {
+			return permit{why: c.ended()}
+		}
+	}
+}
+
+// ask is acquire without the waiting: if wait is not nil, it has to be asked anew once
+// that is closed.
+func (b *breaker) ask() (p permit, wait <-chan struct{}) {
+	b.do(note{}, func(now time.Time) {
+		token, answer := b.decider.acquire(now)
+		p = permit{start: now, ok: answer == model.Admitted, state: b.decider.state(), token: token}
 		switch {
+		case answer == model.Waits:
+			if b.waiting[token] == nil {
+				b.waiting[token] = make(chan struct{})
+			}
+			wait = b.waiting[token]
 		case p.ok && p.state == breakerref.HalfOpen && b.defect == ClosesAtOnce:
-			m.Reset(now)
-			p.ok = m.Acquire(now)
-			p.state = m.State()
+			b.decider.closes(now)
+			p.token, answer = b.decider.acquire(now)
+			p.ok, p.state = answer == model.Admitted, b.decider.state()
 		case !p.ok:
 			b.refusals++
 			p.stray = b.defect.permits(p.state, b.refusals)
 			p.ok = p.stray
 		}
 	})
-	return p
+	return p, wait
 }
 
-// record ends a permitted call with its outcome; n has the reason if it failed.
-func (b *breaker) record(p permit, failed bool, n note) {
-	if p.stray {
-		return
+// conclude tells the breaker what came of a permitted call, and returns what its caller
+// is told.
+func (b *breaker) conclude(p permit, out outcome) outcome {
+	took := b.now().Sub(p.start)
+	n := note{took: took}
+	switch {
+	case out.cause == stopping:
+		b.end(p, note{}, b.decider.release)
+		return out
+	case out.cause.rejection() && !b.rejectionsFail:
+		n.reason = string(out.cause)
+		b.end(p, n, b.decider.ignore)
+		return out
+	}
+	failed := counts(b.failure, b.rejectionsFail, out, took)
+	if failed {
+		out.failed, n.reason = true, reason(b.failure, out, took)
 	}
 	if b.defect == NeverCloses && p.state == breakerref.HalfOpen && !failed {
 		failed, n.reason = true, b.defect.Describe()
 	}
-	b.do(n, func(now time.Time, m *breakerref.Machine) { m.Record(now, failed, n.took) })
-}
-
-// ignore ends a permitted call with an error that does not count.
-func (b *breaker) ignore(p permit, n note) {
-	if !p.stray {
-		b.do(n, func(now time.Time, m *breakerref.Machine) { m.Ignore(now) })
+	masked := false
+	b.end(p, n, func(now time.Time, t model.Token) { masked = b.decider.record(now, t, failed, took) })
+	if masked {
+		return outcome{cause: refused, state: breakerref.Open}
 	}
+	return out
 }
 
-// release ends a permitted call without an outcome.
-func (b *breaker) release(p permit) {
-	if !p.stray {
-		b.do(note{}, func(now time.Time, m *breakerref.Machine) { m.Release(now) })
+// end ends a permitted call, unless the machine does not know of it, and has those go on
+// who wait for it.
+func (b *breaker) end(p permit, n note, how func(time.Time, model.Token)) {
+	if p.stray {
+		return
 	}
+	b.do(n, func(now time.Time) {
+		how(now, p.token)
+		if wait, ok := b.waiting[p.token]; ok {
+			close(wait)
+			delete(b.waiting, p.token)
+		}
+	})
 }
 
-// move does what an operator does.
+// move does what an operator does. The breaker must be Resilience4j's.
 func (b *breaker) move(to breakerref.State) (state breakerref.State, err error) {
-	b.do(note{}, func(now time.Time, m *breakerref.Machine) {
-		err = m.Transition(now, to)
-		state = m.State()
+	b.do(note{}, func(now time.Time) {
+		err = b.machine.Transition(now, to)
+		state = b.machine.State()
 	})
 	return state, err
 }
 
-// read returns the state and the metrics as of now.
-func (b *breaker) read() (state breakerref.State, metrics breakerref.Metrics) {
-	b.do(note{}, func(now time.Time, m *breakerref.Machine) {
-		metrics = m.Metrics(now) // Lets time pass, which the state depends on.
-		state = m.State()
+// current returns the state as of now.
+func (b *breaker) current() (state breakerref.State) {
+	b.do(note{}, func(now time.Time) {
+		b.decider.pass(now)
+		state = b.decider.state()
 	})
-	return state, metrics
+	return state
 }
 
-// look is all that the actuator shows of a breaker, of one instant.
+// look is all that there is to see of a breaker, of one instant.
 type look struct {
 	name    string
 	cfg     breakerref.Config
 	at      time.Time
 	state   breakerref.State
-	metrics breakerref.Metrics
-	journal journal // a copy
+	metrics breakerref.Metrics // of Resilience4j's
+	counts  model.Counts       // of another
+	journal journal            // a copy; empty if there is none
 }
 
-// look needs a journal.
 func (b *breaker) look() look {
 	b.mu.Lock()
-	now := b.now()
-	l := look{name: b.name, cfg: b.cfg, at: now, metrics: b.machine.Metrics(now), state: b.machine.State()}
-	passed := b.settle(note{})
-	l.journal = *b.journal
-	l.journal.events = slices.Clone(b.journal.events)
+	before, now := b.decider.state(), b.now()
+	b.decider.pass(now)
+	moves := b.settle(note{}, now, before)
+	l := look{name: b.name, cfg: b.cfg, at: now, state: b.decider.state()}
+	if b.machine == nil {
+		l.counts = b.other.Counts()
+	} else {
+		l.metrics = b.machine.Metrics(now)
+	}
+	if b.journal != nil {
+		l.journal = *b.journal
+		l.journal.events = slices.Clone(b.journal.events)
+	}
 	b.mu.Unlock()
-	b.log(passed)
+	b.log(moves)
 	return l
 }
 
 // do works on the machine; n is of the call that the work ends, if it ends one.
-func (b *breaker) do(n note, work func(time.Time, *breakerref.Machine)) {
+func (b *breaker) do(n note, work func(time.Time)) {
 	b.mu.Lock()
-	work(b.now(), b.machine)
-	events := b.settle(n)
+	before, now := b.decider.state(), b.now()
+	work(now)
+	moves := b.settle(n, now, before)
 	b.mu.Unlock()
-	b.log(events)
+	b.log(moves)
 }
 
 // settle takes the machine's events, every time, because the machine keeps them until
-// then. The caller holds the lock.
-func (b *breaker) settle(n note) []breakerref.Event {
+// then, and returns the transitions. The caller holds the lock.
+func (b *breaker) settle(n note, now time.Time, before breakerref.State) (moves []breakerref.Event) {
+	if b.machine == nil { // A model has no events.
+		if after := b.decider.state(); after != before {
+			moves = append(moves, breakerref.Event{At: now, Kind: breakerref.EventTransition, From: before, To: after})
+		}
+		return moves
+	}
 	events := b.machine.Events()
 	if b.journal != nil {
 		b.journal.add(events, n)
 	}
-	return events
+	return slices.DeleteFunc(events, func(e breakerref.Event) bool { return e.Kind != breakerref.EventTransition })
 }
 
 // log tells of transitions.
-func (b *breaker) log(events []breakerref.Event) {
-	for _, e := range events {
-		if e.Kind == breakerref.EventTransition {
-			b.logger.Info("the circuit breaker changed its state",
-				slog.String("from", e.From.String()), slog.String("to", e.To.String()), slog.Time("at", e.At))
-		}
+func (b *breaker) log(moves []breakerref.Event) {
+	for _, e := range moves {
+		b.logger.Info("the circuit breaker changed its state",
+			slog.String("from", e.From.String()), slog.String("to", e.To.String()), slog.Time("at", e.At))
+	}
+}
+
+// counts reports whether an outcome counts as a failure.
+func counts(f match.Failure, rejectionsFail bool, out outcome, took time.Duration) bool {
+	switch out.cause {
+	case full, limited, crowded:
+		return rejectionsFail
+	case refused, stopping:
+		return false
+	default:
+	}
+	if f.Slow > 0 && took > f.Slow {
+		return true
+	}
+	switch out.cause {
+	case timeout, late:
+		return f.Abandon
+	case reset, nobody, unreachable:
+		return f.Reset
+	case eof:
+		return f.EOF
+	default:
+		return f.Status(out.answer.status)
+	}
+}
+
+// reason says why an outcome counts as a failure.
+func reason(f match.Failure, out outcome, took time.Duration) string {
+	switch {
+	case out.cause.rejection():
+		return string(out.cause)
+	case out.answer == nil:
+		return "the dependency did not answer: " + string(out.cause)
+	case f.Status(out.answer.status):
+		return fmt.Sprintf("the dependency answered %d", out.answer.status)
+	default:
+		return fmt.Sprintf("the dependency took %v, more than %v", took, f.Slow)
 	}
 }

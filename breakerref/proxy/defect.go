@@ -98,20 +98,26 @@ const leakEvery = 10
 // slowReject is how long a slow refusal takes.
 const slowReject = 300 * time.Millisecond
 
-// config is what a breaker with this defect is set to.
-func (d Defect) config(c breakerref.Config) breakerref.Config {
-	if d == WindowNeverSlide {
-		c.WindowType, c.Window = breakerref.CountBased, 100_000
+// of returns what a service with this defect is set to.
+func (d Defect) of(s Service) Service {
+	switch d {
+	case WindowNeverSlide:
+		s.Breaker.WindowType, s.Breaker.Window = breakerref.CountBased, 100_000
+	case NoTimeout:
+		s.Timeout, s.TimeLimiter = 0, nil
+		if s.Model != nil {
+			endless := *s.Model
+			endless.Count.Timeout, s.Model = 0, &endless
+		}
+	default:
 	}
-	return c
+	return s
 }
 
 // permits reports whether a call that the breaker refuses goes through all the same;
 // n is the number of the refusal, from 1.
 func (d Defect) permits(state breakerref.State, n int) bool {
 	switch d {
-	case NoBreaker:
-		return true
 	case Leaks:
 		return n%leakEvery == 0
 	case PermitsAll:

@@ -152,7 +152,7 @@ func TestDefectsAreExplained(t *testing.T) {
 // hears nothing of those.
 func TestBulkhead(t *testing.T) {
 	cfg := good()
-	cfg.Bulkhead, cfg.Fallback = 5, nil
+	cfg.Bulkhead, cfg.Fallback = places(5), nil
 	bubble(t, cfg, func(t *testing.T, w *world) {
 		if n := w.volley(t, 20, 200); n != 5 {
 			t.Errorf("%d of 20 calls at once arrived, want 5", n)
@@ -169,7 +169,7 @@ func TestBulkhead(t *testing.T) {
 // TestARetryTriesTheBulkheadAgain, though not the breaker that refused.
 func TestARetryTriesTheBulkheadAgain(t *testing.T) {
 	cfg := good()
-	cfg.Bulkhead, cfg.Fallback, cfg.Retry, cfg.RetryWait = 5, nil, 2, 150*time.Millisecond
+	cfg.Bulkhead, cfg.Fallback, cfg.Retry = places(5), nil, attempts(2, 150*time.Millisecond)
 	bubble(t, cfg, func(t *testing.T, w *world) {
 		if n := w.volley(t, 10, 200); n != 10 {
 			t.Errorf("%d of 10 calls arrived, want all, five of them at the second attempt", n)

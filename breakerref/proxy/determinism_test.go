@@ -32,7 +32,7 @@ func TestARunIsDeterministic(t *testing.T) {
 func tracedRun(t *testing.T) (seen []string) {
 	t.Helper()
 	cfg := good()
-	cfg.Pool, cfg.Retry = 8, 2
+	cfg.Pool, cfg.Retry = 8, attempts(2, 0)
 	bubble(t, cfg, func(t *testing.T, w *world) {
 		start := time.Now()
 		var mu sync.Mutex

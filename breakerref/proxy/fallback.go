@@ -1,35 +1,36 @@
 package proxy
 
 import (
-	"context"
 	"net/http"
 	"strconv"
 	"time"
 )
 
 // answer tells the client what came of its call, or what there is instead.
-func (s *service) answer(base context.Context, w http.ResponseWriter, r *http.Request, body []byte, out outcome) {
+func (s *service) answer(c *call, w http.ResponseWriter, r *http.Request, out outcome) {
 	if out.good() && s.cache != nil {
 		s.cache.put(cacheLine(r), out.answer, s.now())
 	}
 	switch {
 	case out.good() && s.Defect != FallbackAlways:
 		writeAnswer(w, r, out.answer, SourcePrimary)
-	case s.fallBack(base, w, r, body):
+	case s.fallBack(c, w, r):
 	case out.answer != nil:
 		writeAnswer(w, r, out.answer, SourcePrimary)
 	case out.cause == refused:
 		writeNone(w, http.StatusServiceUnavailable, "the circuit breaker is "+out.state.String())
-	case out.cause == full:
-		writeNone(w, http.StatusServiceUnavailable, "the bulkhead is full")
+	case out.cause == limited:
+		writeLimited(w, out.limit)
+	case out.cause.rejection():
+		writeNone(w, http.StatusServiceUnavailable, string(out.cause))
 	default:
 		writeNone(w, http.StatusBadGateway, "the dependency did not answer: "+string(out.cause))
 	}
 }
 
 // fallBack answers from the first source that has an answer, and reports whether one had.
-func (s *service) fallBack(base context.Context, w http.ResponseWriter, r *http.Request, body []byte) bool {
-	if s.Defect != Empty200 && (s.fromSecondary(base, w, r, body) || s.fromCache(w, r)) {
+func (s *service) fallBack(c *call, w http.ResponseWriter, r *http.Request) bool {
+	if s.Defect != Empty200 && (s.fromSecondary(c, w, r) || s.fromCache(w, r)) {
 		return true
 	}
 	if s.Fallback == nil {
@@ -48,11 +49,11 @@ func (s *service) fallBack(base context.Context, w http.ResponseWriter, r *http.
 
 // fromSecondary asks the secondary, if there is one. An answer with a status that counts
 // as a failure is none.
-func (s *service) fromSecondary(base context.Context, w http.ResponseWriter, r *http.Request, body []byte) bool {
+func (s *service) fromSecondary(c *call, w http.ResponseWriter, r *http.Request) bool {
 	if s.secondary == nil {
 		return false
 	}
-	a, _ := s.secondary.call(base, r, body)
+	a, _ := s.secondary.send(c)
 	if a == nil || s.Failure.Status(a.status) {
 		return false
 	}

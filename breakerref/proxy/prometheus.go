@@ -16,10 +16,10 @@ const seriesPrefix = "resilience4j_circuitbreaker_"
 
 // servePrometheus answers with the series that micrometer makes of Resilience4j's
 // circuit breakers, in its order: by name, then by the labels' values.
-func (p *Proxy) servePrometheus(w http.ResponseWriter, _ *http.Request, _ []string) {
+func (p *Proxy) servePrometheus(at *instance, w http.ResponseWriter, _ *http.Request, _ []string) {
 	w.Header().Set("Content-Type", "text/plain;version=0.0.4;charset=utf-8")
 	w.WriteHeader(http.StatusOK)
-	_, _ = io.WriteString(w, exposition(p.looks()))
+	_, _ = io.WriteString(w, exposition(at.looks()))
 }
 
 // exposition writes the series of breakers that are sorted by name.

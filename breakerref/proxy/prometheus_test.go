@@ -35,7 +35,7 @@ func (w *world) wantSeries(t *testing.T, lines ...string) {
 
 func TestPrometheus(t *testing.T) {
 	cfg, c := watched(tenOClock())
-	cfg.Bulkhead = 1
+	cfg.Bulkhead = places(1)
 	second := cfg.Service
 	second.Upstream, second.Breaker.Name = secondURL, "a\"\\\n"
 	cfg.Routes = []proxy.Route{{Path: "/a", Service: &second}}

@@ -7,9 +7,9 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
-	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 	"unicode"
 
@@ -35,7 +35,14 @@ type Config struct {
 	// Each breaker then needs a name (Breaker.Name) of its own; those without one are
 	// named primary, route-1, route-2 and so on, by their place.
 	Actuator bool
-	Instance string // which instance of the service this is, for the header Instance; empty: no header
+
+	// Instance names the service's instance in the header Instance; empty: no header, if
+	// there is only one. Of several Instances each has breakers, policies, workers and a
+	// cache of its own and serves the next request in turn, as behind a load balancer, but
+	// one with the header Instance is served by the one that it names. Their names are
+	// NAME-1, NAME-2 and so on, or the numbers alone.
+	Instance  string
+	Instances int // 0 and 1: one
 
 	// Listen and Dial replace the operating system's network; nil: not.
 	Listen func(network, addr string) (net.Listener, error)
@@ -54,27 +61,19 @@ type Route struct {
 
 // Proxy is a running proxy. Its methods may be called from any goroutine.
 type Proxy struct {
-	cfg     Config
-	main    *service
-	routes  []route
-	watched []*breaker    // by the actuator, sorted by name
-	workers chan struct{} // one for each request under way; nil: no limit
-	server  *http.Server
-	addr    net.Addr
-	logger  *slog.Logger
-	cancel  context.CancelFunc // ends all calls to the dependencies
-	served  chan struct{}      // closed when nothing is accepted any more
+	cfg       Config
+	instances []*instance
+	turn      atomic.Uint64 // whose it is to serve
+	looked    atomic.Uint64 // whose it is to tell of itself
+	server    *http.Server
+	addr      net.Addr
+	logger    *slog.Logger
+	cancel    context.CancelFunc // ends all calls to the dependencies
+	served    chan struct{}      // closed when nothing is accepted any more
 
 	mu     sync.Mutex
 	closed bool
 	active sync.WaitGroup // requests being answered; grows only under mu and before closed
-}
-
-// route is a Route that is served.
-type route struct {
-	path    string
-	service *service
-	respond *Answer
 }
 
 // Start listens and serves until [Proxy.Close]. ctx bounds the starting only. An
@@ -114,70 +113,23 @@ func Start(ctx context.Context, cfg Config) (*Proxy, error) {
 	return p, nil
 }
 
-// prepare makes the services, or says all that is wrong with them.
+// prepare makes the instances, or says all that is wrong with them.
 func (p *Proxy) prepare() error {
-	var problems []error
-	if p.cfg.Workers < 0 {
-		problems = append(problems, errors.New("the number of workers is negative"))
+	err := checkInstance(p.cfg.Instance)
+	switch {
+	case p.cfg.Workers < 0:
+		err = errors.Join(err, errors.New("the number of workers is negative"))
+	case p.cfg.Instances < 0:
+		err = errors.Join(err, errors.New("the number of instances is negative"))
 	}
-	if p.cfg.Workers > 0 {
-		p.workers = make(chan struct{}, p.cfg.Workers)
-	}
-	problems = append(problems, checkInstance(p.cfg.Instance))
-	main, err := newService(p.cfg, "primary", p.cfg.Service)
-	problems = append(problems, err)
-	p.main = main
-	for i, r := range p.cfg.Routes {
-		made := route{path: r.Path, respond: r.Respond}
-		switch {
-		case !strings.HasPrefix(r.Path, "/"):
-			err = fmt.Errorf("the path must begin with /, not %q", r.Path)
-		case (r.Service == nil) == (r.Respond == nil):
-			err = errors.New("it has either a service or an answer")
-		case r.Service != nil:
-			made.service, err = newService(p.cfg, fmt.Sprintf("route-%d", i+1), *r.Service)
-		default:
-			err = checkAnswer("the answer", r.Respond)
+	for i := range max(1, p.cfg.Instances) {
+		made, wrong := newInstance(p.cfg, i)
+		if wrong != nil {
+			return errors.Join(err, wrong) // The others are set alike.
 		}
-		if err != nil {
-			problems = append(problems, fmt.Errorf("route %s: %w", r.Path, err))
-		}
-		p.routes = append(p.routes, made)
+		p.instances = append(p.instances, made)
 	}
-	if err := errors.Join(problems...); err != nil || !p.cfg.Actuator {
-		return err
-	}
-	return p.watch()
-}
-
-// watch has the actuator know all breakers, unless it could not tell them apart or would
-// hear too little of them.
-func (p *Proxy) watch() error {
-	for _, s := range p.services() {
-		p.watched = append(p.watched, s.breaker)
-	}
-	slices.SortStableFunc(p.watched, func(a, b *breaker) int { return strings.Compare(a.name, b.name) })
-	var problems []error
-	for i, b := range p.watched {
-		if i > 0 && b.name == p.watched[i-1].name {
-			problems = append(problems, fmt.Errorf("two circuit breakers are named %q, the actuator needs a name for each", b.name))
-		}
-		if b.cfg.TransitionsOnly {
-			problems = append(problems, fmt.Errorf("the circuit breaker %q publishes its transitions only, the actuator needs all its events", b.name))
-		}
-	}
-	return errors.Join(problems...)
-}
-
-// services are all of them.
-func (p *Proxy) services() []*service {
-	all := []*service{p.main}
-	for _, r := range p.routes {
-		if r.service != nil {
-			all = append(all, r.service)
-		}
-	}
-	return all
+	return err
 }
 
 // checkInstance refuses a name that cannot be sent in a header.
@@ -230,11 +182,9 @@ func (p *Proxy) URL() string {
 	return "http://" + local.String()
 }
 
-// State is the state now of the breaker that is asked where no route matches.
-func (p *Proxy) State() breakerref.State {
-	state, _ := p.main.breaker.read()
-	return state
-}
+// State is the state now of the breaker that is asked where no route matches; of the
+// first instance.
+func (p *Proxy) State() breakerref.State { return p.instances[0].main.breaker.current() }
 
 // Close stops listening, cuts off clients, cancels the calls to the dependency and
 // returns when every request has been dealt with. A second call does nothing.
@@ -246,8 +196,10 @@ func (p *Proxy) Close() error {
 	p.cancel()
 	<-p.served
 	p.active.Wait()
-	for _, s := range p.services() {
-		s.close()
+	for _, at := range p.instances {
+		for _, s := range at.services() {
+			s.close()
+		}
 	}
 	return err
 }

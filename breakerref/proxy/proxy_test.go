@@ -240,7 +240,7 @@ func TestAClientThatLeavesChangesNothing(t *testing.T) {
 
 func TestEachAttemptAsksTheBreaker(t *testing.T) {
 	cfg := good()
-	cfg.Retry, cfg.RetryWait = 4, 50*time.Millisecond
+	cfg.Retry = attempts(4, 50*time.Millisecond)
 	bubble(t, cfg, func(t *testing.T, w *world) {
 		w.dep.answers(status(503))
 		for range 2 {
@@ -263,7 +263,7 @@ func TestEachAttemptAsksTheBreaker(t *testing.T) {
 
 func TestARetryMaySucceed(t *testing.T) {
 	cfg := good()
-	cfg.Retry = 2
+	cfg.Retry = attempts(2, 0)
 	bubble(t, cfg, func(t *testing.T, w *world) {
 		w.dep.answers(func(rw http.ResponseWriter, _ *http.Request) {
 			w.dep.answers(func(rw http.ResponseWriter, r *http.Request) { _ = r.Write(rw) })

@@ -8,10 +8,7 @@ import (
 	"maps"
 	"net/http"
 	"strconv"
-	"strings"
 	"time"
-
-	"github.com/faultline-go/faultline/breakerref"
 )
 
 // Source is the header that says where an answer comes from.
@@ -38,19 +35,16 @@ const (
 // serve answers a request. Calls to the dependency end with base, not with the
 // request's own context, which ends when the client leaves.
 func (p *Proxy) serve(base context.Context, w http.ResponseWriter, r *http.Request) {
-	if p.cfg.Instance != "" {
-		w = &stamped{w, p.cfg.Instance}
-	}
-	switch r.URL.Path {
-	case HealthPath:
-		writeJSON(w, http.StatusOK, map[string]string{"status": "UP"})
-		return
-	case StatePath:
-		p.writeState(w)
+	at, err := p.pick(r)
+	if err != nil {
+		writeNone(w, http.StatusBadRequest, err.Error())
 		return
 	}
-	if rest, ours := actuatorParts(r.URL); ours && p.cfg.Actuator {
-		p.actuator(w, r, rest)
+	if at.name != "" {
+		w = &stamped{w, at.name}
+	}
+	if handler := p.own(at, r); handler != nil {
+		handler(w, r)
 		return
 	}
 	body, err := io.ReadAll(r.Body)
@@ -58,57 +52,47 @@ func (p *Proxy) serve(base context.Context, w http.ResponseWriter, r *http.Reque
 		writeNone(w, http.StatusBadRequest, "the request's body could not be read: "+err.Error())
 		return
 	}
-	if !p.work(r.Context()) {
+	if !at.work(r.Context()) {
 		abort() // The client has left, or the proxy is stopping.
 	}
-	defer p.rest()
-	s, canned := p.find(r.URL.Path)
+	defer at.rest()
+	s, canned := at.find(r.URL.Path)
 	if canned != nil {
 		writeCanned(w, canned, SourcePrimary)
 		return
 	}
-	s.answer(base, w, r, body, s.ask(base, r, body))
+	c := &call{
+		base: base, ctx: base, number: s.calls.Add(1) - 1,
+		method: r.Method, url: r.URL, header: p.onward(r.Header), body: body,
+		spawn: p.active.Go, // The request is active until it is answered.
+	}
+	s.answer(c, w, r, s.ask(c))
 }
 
-// work waits for a worker and reports whether there was one before ctx ended.
-func (p *Proxy) work(ctx context.Context) bool {
-	if p.workers == nil {
-		return true
-	}
-	select {
-	case p.workers <- struct{}{}:
-		return true
-	case <-ctx.Done():
-		return false
-	}
-}
-
-// rest gives the worker back.
-func (p *Proxy) rest() {
-	if p.workers != nil {
-		<-p.workers
-	}
-}
-
-// find returns who serves a path: a service, or else a canned answer.
-func (p *Proxy) find(path string) (*service, *Answer) {
-	for _, r := range p.routes {
-		prefix, open := strings.CutSuffix(r.path, "*")
-		if r.path == path || open && strings.HasPrefix(path, prefix) {
-			return r.service, r.respond
+// own returns who answers a path of the proxy's own; nil: it is the dependency's.
+func (p *Proxy) own(at *instance, r *http.Request) http.HandlerFunc {
+	switch r.URL.Path {
+	case HealthPath:
+		return func(w http.ResponseWriter, _ *http.Request) {
+			writeJSON(w, http.StatusOK, map[string]string{"status": "UP"})
 		}
+	case StatePath:
+		return func(w http.ResponseWriter, _ *http.Request) { writeJSON(w, http.StatusOK, at.main.breaker.told()) }
 	}
-	return p.main, nil
+	if rest, ours := actuatorParts(r.URL); ours && p.cfg.Actuator {
+		return func(w http.ResponseWriter, r *http.Request) { p.actuator(at, w, r, rest) }
+	}
+	return nil
 }
 
-// ask makes the call, with as many attempts as it needs and may have.
-func (s *service) ask(base context.Context, r *http.Request, body []byte) outcome {
-	for n := 1; ; n++ {
-		out := s.attempt(base, r, body)
-		if out.good() || out.cause == refused || n >= s.Retry || !pause(base, s.RetryWait) {
-			return out
-		}
+// onward returns the headers that go to the dependency.
+func (p *Proxy) onward(h http.Header) http.Header {
+	h = endToEnd(h)
+	h.Del("Expect") // This server has answered it.
+	if len(p.instances) > 1 {
+		h.Del(Instance) // It was for us.
 	}
+	return h
 }
 
 // abort closes the client's connection. Without it, returning without an answer
@@ -177,8 +161,8 @@ func writeNone(w http.ResponseWriter, status int, reason string) {
 	writeJSON(w, status, map[string]string{"source": SourceNone, "reason": reason})
 }
 
-// state is what StatePath answers. Rates are in percent, -1 below the minimum
-// number of calls.
+// state is what StatePath answers of Resilience4j's breaker. Rates are in percent, -1
+// below the minimum number of calls.
 type state struct {
 	State        string  `json:"state"`
 	FailureRate  float32 `json:"failure_rate"`
@@ -190,22 +174,31 @@ type state struct {
 	NotPermitted int     `json:"not_permitted"`
 }
 
-// writeState tells what the breaker knows.
-func (p *Proxy) writeState(w http.ResponseWriter) {
-	s, m := p.main.breaker.read()
-	writeJSON(w, http.StatusOK, newState(s, m))
+// otherState is what StatePath answers of another breaker: what its window holds.
+type otherState struct {
+	State     string `json:"state"`
+	Model     string `json:"model"`
+	Calls     int    `json:"calls"`
+	Successes int    `json:"successes"`
+	Failures  int    `json:"failures"`
+	Ignored   int    `json:"ignored"`
 }
 
-func newState(s breakerref.State, m breakerref.Metrics) state {
+// told is what StatePath answers.
+func (b *breaker) told() any {
+	l := b.look()
+	if b.machine == nil {
+		return otherState{l.state.String(), b.other.cfg.Name, l.counts.Calls, l.counts.Successes, l.counts.Failures, l.counts.Ignored}
+	}
 	return state{
-		State:        s.String(),
-		FailureRate:  m.FailureRate,
-		SlowRate:     m.SlowRate,
-		Buffered:     m.Buffered,
-		Failed:       m.Failed,
-		Slow:         m.Slow,
-		SlowFailed:   m.SlowFailed,
-		NotPermitted: m.NotPermitted,
+		State:        l.state.String(),
+		FailureRate:  l.metrics.FailureRate,
+		SlowRate:     l.metrics.SlowRate,
+		Buffered:     l.metrics.Buffered,
+		Failed:       l.metrics.Failed,
+		Slow:         l.metrics.Slow,
+		SlowFailed:   l.metrics.SlowFailed,
+		NotPermitted: l.metrics.NotPermitted,
 	}
 }
 

@@ -1,7 +1,6 @@
 package proxy
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -9,9 +8,11 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"sync/atomic"
 	"time"
 
 	"github.com/faultline-go/faultline/breakerref"
+	"github.com/faultline-go/faultline/breakerref/model"
 	"github.com/faultline-go/faultline/target/match"
 )
 
@@ -19,8 +20,11 @@ import (
 type Service struct {
 	Upstream string            // base URL of the dependency, http or https, a path at most
 	Breaker  breakerref.Config // see breakerref.Default
+	Model    *model.Config     // another breaker that decides in place of Breaker, whose Name remains; nil: Breaker decides
 	Failure  match.Failure     // what the breaker counts; the zero value counts nothing
 	Timeout  time.Duration     // of one attempt, up to the end of its answer; 0: none
+
+	Policies
 
 	// What answers instead of the dependency, the first that can: the secondary, the
 	// cache, the fallback.
@@ -30,11 +34,7 @@ type Service struct {
 	Fallback         *Answer       // nil: none
 	FallbackDelay    time.Duration // how long the fallback takes
 
-	Pool      int           // most connections to the dependency at a time; 0: no limit
-	Retry     int           // most attempts of a call; 0 and 1: a single one
-	RetryWait time.Duration // between the end of an attempt and the next one
-	Bulkhead  int           // most attempts under way at a time, further ones are refused; 0: no limit
-
+	Pool   int    // most connections to the dependency at a time; 0: no limit
 	Defect Defect // empty: none
 }
 
@@ -42,11 +42,12 @@ type Service struct {
 type service struct {
 	Service
 	now       func() time.Time
+	calls     atomic.Uint64
+	ask       step // all policies around the call
 	primary   upstream
 	secondary *upstream // nil: none
 	cache     *cache    // nil: none
 	breaker   *breaker
-	places    chan struct{} // of the bulkhead, one for each attempt under way; nil: no limit
 }
 
 // newService returns a service, or all that is wrong with its configuration. name is the
@@ -56,35 +57,62 @@ func newService(cfg Config, name string, s Service) (*service, error) {
 	if err != nil {
 		return nil, err
 	}
-	s.Breaker = s.Defect.config(s.Breaker)
-	if s.Defect == NoTimeout {
-		s.Timeout = 0
-	}
-	now := cfg.Now()
-	machine, err := breakerref.New(s.Breaker, now)
-	if err != nil {
-		return nil, err
-	}
+	s = s.Defect.of(s)
 	made := &service{
 		Service: s,
 		now:     cfg.Now,
 		primary: upstream{primary, s.Timeout, newTransport(cfg.Dial, s.Pool)},
 		cache:   newCache(s.CacheGood),
-		breaker: &breaker{
-			name: cmp.Or(s.Breaker.Name, name), cfg: s.Breaker,
-			machine: machine, defect: s.Defect, now: cfg.Now, logger: cfg.Logger,
-		},
 	}
-	if cfg.Actuator {
-		made.breaker.journal = newJournal(now)
+	if made.breaker, err = newBreaker(cfg, name, s); err != nil {
+		return nil, err
 	}
+	policies, err := made.policies()
+	if err != nil {
+		return nil, err
+	}
+	made.ask = chain(policies, made.reach)
 	if secondary != nil {
 		made.secondary = &upstream{secondary, s.SecondaryTimeout, newTransport(cfg.Dial, 0)}
 	}
-	if s.Bulkhead > 0 {
-		made.places = make(chan struct{}, s.Bulkhead)
-	}
 	return made, nil
+}
+
+// policies are those that are there, at work, outermost first.
+func (s *service) policies() (all []policy, err error) {
+	add := func(p policy, problem error) {
+		all, err = append(all, p), errors.Join(err, problem)
+	}
+	for _, name := range s.order() {
+		switch {
+		case name == CircuitBreaker:
+			add(s.breaker, nil)
+		case name == Retry && s.Retry != nil:
+			add(newRetrying(s.Policies, s.now))
+		case name == RateLimiter && s.RateLimiter != nil:
+			add(newRateLimiting(s.Policies, s.now))
+		case name == TimeLimiter && s.TimeLimiter != nil:
+			add(newTimeLimiting(s.Policies, s.now))
+		case name == Bulkhead && s.Bulkhead != nil:
+			add(newSemaphore(s.Policies, s.now))
+		case name == Bulkhead && s.ThreadPool != nil:
+			add(newThreads(s.Policies, s.now))
+		}
+	}
+	return all, err
+}
+
+// reach calls the dependency.
+func (s *service) reach(c *call) outcome {
+	c.begin()
+	if c.ctx.Err() != nil {
+		return outcome{cause: c.ended()}
+	}
+	start := s.now()
+	a, why := s.primary.send(c)
+	out := outcome{answer: a, cause: why}
+	out.failed = counts(s.Failure, s.RejectionsFail, out, s.now().Sub(start))
+	return out
 }
 
 // close gives up the connections that wait for the next call.
@@ -115,15 +143,15 @@ func (s Service) check() (primary, secondary *url.URL, err error) {
 		{"the number of answers kept", int64(s.CacheGood)},
 		{"the fallback's delay", int64(s.FallbackDelay)},
 		{"the pool", int64(s.Pool)},
-		{"the number of attempts", int64(s.Retry)},
-		{"the wait between attempts", int64(s.RetryWait)},
-		{"the bulkhead", int64(s.Bulkhead)},
 	} {
 		if n.value < 0 {
 			problems = append(problems, fmt.Errorf("%s is negative", n.name))
 		}
 	}
-	problems = append(problems, s.Defect.check(s))
+	if s.Model != nil {
+		problems = append(problems, s.Model.Validate(), CheckModel(s.Model, s.Defect))
+	}
+	problems = append(problems, s.Policies.Validate(), s.Defect.check(s))
 	if s.Fallback != nil {
 		problems = append(problems, checkAnswer("the fallback", s.Fallback))
 	}

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -14,6 +13,7 @@ import (
 	"time"
 
 	"github.com/faultline-go/faultline/breakerref"
+	"github.com/faultline-go/faultline/breakerref/limit"
 )
 
 // cause says why there is no complete answer; the zero value: there is one.
@@ -24,13 +24,21 @@ const (
 	timeout  cause = "timeout"
 	reset    cause = "reset"
 	eof      cause = "eof"
+	late     cause = "given up by the time limiter"
 	stopping cause = "the proxy is stopping"
-	full     cause = "no room in the bulkhead"
+
+	// The call was not made. Neither counts unless the service says so.
+	full    cause = "the bulkhead is full"
+	limited cause = "the rate limiter does not permit further calls"
+	crowded cause = "the rate limiter tells no more keys apart"
 
 	// There was no connection to begin with. Both count as a reset.
 	nobody      cause = "connection refused"
 	unreachable cause = "unreachable"
 )
+
+// rejection reports whether a policy inside of the breaker refused the call.
+func (c cause) rejection() bool { return c == full || c == limited || c == crowded }
 
 // answer is a complete answer of the dependency.
 type answer struct {
@@ -45,92 +53,11 @@ type outcome struct {
 	cause  cause
 	failed bool             // it counts as a failure
 	state  breakerref.State // that refused it
+	limit  *limit.Decision  // that limited it
 }
 
 // good reports whether there is an answer that is not a failure.
 func (o outcome) good() bool { return o.answer != nil && !o.failed }
-
-// attempt asks the breaker, then the dependency, and gives the breaker exactly one
-// outcome or its permission back.
-func (s *service) attempt(base context.Context, r *http.Request, body []byte) outcome {
-	permit := s.breaker.acquire()
-	if !permit.ok {
-		if s.Defect == SlowReject && !pause(base, slowReject) {
-			return outcome{cause: stopping}
-		}
-		return outcome{cause: refused, state: permit.state}
-	}
-	if !s.take() {
-		s.breaker.ignore(permit, note{took: s.now().Sub(permit.start), reason: "the bulkhead is full"})
-		return outcome{cause: full}
-	}
-	answer, cause := s.primary.call(base, r, body)
-	s.leave()
-	took := s.now().Sub(permit.start)
-	if cause == stopping {
-		s.breaker.release(permit)
-		return outcome{cause: cause}
-	}
-	failed := s.counts(answer, cause, took)
-	n := note{took: took}
-	if failed {
-		n.reason = s.reason(answer, cause, took)
-	}
-	s.breaker.record(permit, failed, n)
-	return outcome{answer: answer, cause: cause, failed: failed}
-}
-
-// take takes a place in the bulkhead, or reports that there is none.
-func (s *service) take() bool {
-	if s.places == nil {
-		return true
-	}
-	select {
-	case s.places <- struct{}{}:
-		return true
-	default:
-		return false
-	}
-}
-
-// leave gives a place in the bulkhead back.
-func (s *service) leave() {
-	if s.places != nil {
-		<-s.places
-	}
-}
-
-// counts reports whether an outcome is one that the breaker is told to count as a
-// failure.
-func (s *service) counts(a *answer, c cause, took time.Duration) bool {
-	f := s.Failure
-	if f.Slow > 0 && took > f.Slow {
-		return true
-	}
-	switch c {
-	case timeout:
-		return f.Abandon
-	case reset, nobody, unreachable:
-		return f.Reset
-	case eof:
-		return f.EOF
-	case refused, full, stopping:
-		return false
-	}
-	return f.Status(a.status)
-}
-
-// reason says why an outcome counts as a failure.
-func (s *service) reason(a *answer, c cause, took time.Duration) string {
-	switch {
-	case a == nil:
-		return "the dependency did not answer: " + string(c)
-	case s.Failure.Status(a.status):
-		return fmt.Sprintf("the dependency answered %d", a.status)
-	default:
-		return fmt.Sprintf("the dependency took %v, more than %v", took, s.Failure.Slow)
-	}
-}
 
 // upstream is a source of answers.
 type upstream struct {
@@ -139,41 +66,40 @@ type upstream struct {
 	transport *http.Transport
 }
 
-// call sends the request to the source and reads the answer to its end.
-func (u *upstream) call(base context.Context, r *http.Request, body []byte) (*answer, cause) {
-	ctx := base
+// send sends the call to the source and reads the answer to its end.
+func (u *upstream) send(c *call) (*answer, cause) {
+	ctx := c.ctx
 	if u.timeout > 0 {
-		limited, cancel := context.WithTimeout(base, u.timeout)
+		limited, cancel := context.WithTimeout(c.ctx, u.timeout)
 		defer cancel()
 		ctx = limited
 	}
-	resp, err := u.transport.RoundTrip(u.forward(ctx, r, body))
+	resp, err := u.transport.RoundTrip(u.forward(ctx, c))
 	if err != nil {
-		return nil, causeOf(base, err)
+		return nil, causeOf(c, err)
 	}
 	defer func() { _ = resp.Body.Close() }() // It was read to its end or is broken.
 	got, err := io.ReadAll(resp.Body)
 	if err != nil {
-		return nil, causeOf(base, err)
+		return nil, causeOf(c, err)
 	}
 	return &answer{status: resp.StatusCode, header: endToEnd(resp.Header), body: got}, ""
 }
 
 // forward makes the request for the source out of the client's.
-func (u *upstream) forward(ctx context.Context, r *http.Request, body []byte) *http.Request {
-	header := endToEnd(r.Header)
-	header.Del("Expect") // This server has answered it.
+func (u *upstream) forward(ctx context.Context, c *call) *http.Request {
+	header := c.header.Clone()
 	if _, ok := header["User-Agent"]; !ok {
 		header["User-Agent"] = nil // Or the client would name itself.
 	}
 	out := &http.Request{
-		Method: r.Method,
-		URL:    u.join(r.URL),
+		Method: c.method,
+		URL:    u.join(c.url),
 		Header: header,
 		// Neither nil, http.NoBody nor with a GetBody, also if it is empty: all
 		// three let the transport send the request a second time.
-		Body:          io.NopCloser(bytes.NewReader(body)),
-		ContentLength: int64(len(body)),
+		Body:          io.NopCloser(bytes.NewReader(c.body)),
+		ContentLength: int64(len(c.body)),
 	}
 	return out.WithContext(ctx)
 }
@@ -191,11 +117,11 @@ func (u *upstream) join(asked *url.URL) *url.URL {
 
 // causeOf gives an error of the way to the dependency the name that a reader of the
 // answer knows it by.
-func causeOf(base context.Context, err error) cause {
+func causeOf(c *call, err error) cause {
 	var slow net.Error
 	switch {
-	case base.Err() != nil:
-		return stopping
+	case c.ctx.Err() != nil:
+		return c.ended()
 	case errors.Is(err, context.DeadlineExceeded), errors.As(err, &slow) && slow.Timeout():
 		return timeout
 	case errors.Is(err, syscall.ECONNRESET), errors.Is(err, syscall.EPIPE):

@@ -13,7 +13,9 @@ import (
 	"time"
 
 	"github.com/faultline-go/faultline/breakerref"
+	"github.com/faultline-go/faultline/breakerref/bulkhead"
 	"github.com/faultline-go/faultline/breakerref/proxy"
+	"github.com/faultline-go/faultline/breakerref/retry"
 	"github.com/faultline-go/faultline/target/match"
 	"github.com/faultline-go/faultline/target/memnet"
 )
@@ -30,6 +32,16 @@ func good() proxy.Config {
 		Timeout:  2 * time.Second,
 		Fallback: &proxy.Answer{Status: 202, Headers: map[string]string{"Content-Type": "application/json"}, Body: `{"state":"QUEUED"}`},
 	}}
+}
+
+// attempts is a retry of so many attempts in all.
+func attempts(n int, wait time.Duration) *retry.Config {
+	return &retry.Config{MaxAttempts: n, Wait: wait}
+}
+
+// places is a bulkhead that nobody waits for.
+func places(n int) *bulkhead.SemaphoreConfig {
+	return &bulkhead.SemaphoreConfig{MaxConcurrentCalls: n}
 }
 
 // dependency counts what reaches it and lets each test decide what it answers.

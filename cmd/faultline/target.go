@@ -35,6 +35,9 @@ With --defect it is wrong in one way:
   faultline target --upstream http://127.0.0.1:9901 --slow-over 1s --slow-rate 50% --bulkhead 20 --workers 200 --respond '/browse*=products'
   faultline target --upstream http://127.0.0.1:9901 --fallback-body '[]' --route '/pay*=http://127.0.0.1:9902'
   faultline target --upstream http://127.0.0.1:9901 --config application.yml --instance payments
+  faultline target --upstream http://127.0.0.1:9901 --model opossum --wait 2s
+  faultline target --upstream http://127.0.0.1:9901 --rate-limit resilience4j:50/1s --time-limit 1s --instances 3 --actuator
+  faultline target --upstream http://127.0.0.1:9901 --secondary http://127.0.0.1:9902 --cache 100 --order circuitbreaker,retry --retry-attempts 3
   faultline target --upstream http://127.0.0.1:9901 --defect leak`,
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -105,7 +108,11 @@ func (f *targetFlags) describe(url string, cfg proxy.Config) string {
 	if f.file != "" {
 		lines = append(lines, [2]string{"breaker", f.instance + " of " + f.file})
 	}
-	lines = append(lines, breakerLines(cfg.Breaker)...)
+	if cfg.Model != nil {
+		lines = append(lines, modelLines(*cfg.Model)...)
+	} else {
+		lines = append(lines, breakerLines(cfg.Breaker)...)
+	}
 	lines = append(lines, [2]string{"timeout", timeout}, [2]string{"fallback", fallback})
 	var b strings.Builder
 	fmt.Fprintf(&b, "listening on %s, in front of %s\n", url, cfg.Upstream)
@@ -117,22 +124,22 @@ func (f *targetFlags) describe(url string, cfg proxy.Config) string {
 
 // extras describes what a plain target has none of.
 func (f *targetFlags) extras() (lines [][2]string) {
-	if f.attempts > 1 {
-		lines = append(lines, [2]string{"retry", fmt.Sprintf("%d attempts, %s apart", f.attempts, f.retryWait.String())})
-	}
-	for _, limit := range []struct {
-		name string
-		n    int
-		of   string
-	}{
-		{"pool", f.pool, "connections to a dependency"},
-		{"bulkhead", f.bulkhead, "calls under way to a dependency"},
-		{"workers", f.workers, "requests under way"},
-	} {
-		if limit.n > 0 {
-			lines = append(lines, [2]string{limit.name, fmt.Sprintf("%d %s", limit.n, limit.of)})
+	lines = f.policy.lines()
+	add := func(there bool, name, format string, args ...any) {
+		if there {
+			lines = append(lines, [2]string{name, fmt.Sprintf(format, args...)})
 		}
 	}
+	patience := ", waited for without end"
+	if f.secondaryTimeout > 0 {
+		patience = ", for " + f.secondaryTimeout.String()
+	}
+	add(f.secondary != "", "secondary", "%s%s", f.secondary, patience)
+	add(f.cache > 0, "cache", "the last good answer to %d requests", f.cache)
+	add(f.pool > 0, "pool", "%d connections to a dependency", f.pool)
+	add(f.workers > 0, "workers", "%d requests under way", f.workers)
+	add(f.instances > 1, "instances", "%d, in turn", f.instances)
+	add(f.actuator, "actuator", "%s", proxy.ActuatorPath)
 	if f.defect.word != "" {
 		d := proxy.Defect(f.defect.word)
 		lines = append(lines, [2]string{"defect", fmt.Sprintf("%s: %s", d, d.Describe())})

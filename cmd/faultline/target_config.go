@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/faultline-go/faultline/breakerref"
+	"github.com/faultline-go/faultline/breakerref/model"
 	"github.com/faultline-go/faultline/breakerref/proxy"
 	"github.com/faultline-go/faultline/target/match"
 )
@@ -34,16 +35,22 @@ type targetFlags struct {
 	body      string
 	fallback  bool // there is one
 	pool      int
-	attempts  int
-	retryWait timespan
-	bulkhead  int
 	workers   int
 	defect    choice
-	routes    routes
-	file      string   // application.yml, in place of the breaker's flags
-	instance  string   // in it
-	profiles  []string // of Spring that are active
-	given     []string // the flags of the breaker that were given
+	model     choice // of other breakers than Resilience4j's
+	failures  int    // that open one
+	policy    policyFlags
+
+	secondary        string
+	secondaryTimeout timespan
+	cache            int
+	actuator         bool
+	instances        int
+	routes           routes
+	file             string   // application.yml, in place of the breaker's flags
+	instance         string   // in it
+	profiles         []string // of Spring that are active
+	given            []string // the flags of the breaker that were given
 }
 
 // The flags of routes.
@@ -66,6 +73,7 @@ func newTargetFlags() *targetFlags {
 	for _, d := range proxy.Defects() {
 		f.defect.allowed = append(f.defect.allowed, string(d))
 	}
+	f.model.allowed = model.Presets()
 	return f
 }
 
@@ -80,13 +88,18 @@ func (f *targetFlags) register(flags *pflag.FlagSet) {
 	flags.IntVar(&f.permitted, "permitted-calls", 3, "probes when half-open")
 	flags.Var(&f.slowOver, "slow-over", "calls that take longer are slow")
 	flags.Var(&f.slowRate, "slow-rate", "share of slow calls that opens the breaker")
+	flags.Var(&f.model, "model", "another breaker in place of Resilience4j's, with its own defaults; the flags above change what it has")
+	flags.IntVar(&f.failures, "failures", 0, "failures that open a --model which counts them")
 	flags.Var(&f.timeout, "timeout", "patience with the dependency, up to the end of its answer; 0s is without end")
 	flags.IntVar(&f.status, "fallback-status", http.StatusOK, "status of the fallback")
 	flags.StringVar(&f.body, "fallback-body", "", "answer of the fallback; without it and --fallback-status there is no fallback")
+	flags.StringVar(&f.secondary, "secondary", "", "`URL` of a second source, asked before the fallback")
+	flags.Var(&f.secondaryTimeout, "secondary-timeout", "patience with it; 0s is without end")
+	flags.IntVar(&f.cache, "cache", 0, "most requests whose last good answer is kept, to be served before the fallback; 0 is none")
+	flags.BoolVar(&f.actuator, "actuator", false, "serve /actuator/circuitbreakers, circuitbreakerevents, health and prometheus as Spring Boot with Resilience4j does")
+	flags.IntVar(&f.instances, "instances", 1, "instances of the service that serve in turn, each with breakers of its own, named 1, 2 and so on in X-Faultline-Instance")
 	flags.IntVar(&f.pool, "pool", 0, "most connections to a dependency at a time; 0 is no limit")
-	flags.IntVar(&f.attempts, "retry-attempts", 1, "most attempts of a call, each of which asks the breaker; 1 is no retry")
-	flags.Var(&f.retryWait, "retry-wait", "between two attempts of a call")
-	flags.IntVar(&f.bulkhead, "bulkhead", 0, "most calls under way to a dependency, further ones are rejected; 0 is no limit")
+	f.policy.register(flags)
 	flags.IntVar(&f.workers, "workers", 0, "most requests under way on all paths, further ones wait; 0 is no limit")
 	flags.StringVar(&f.file, "config", "", "take the breaker from the `FILE`, an application.yml of Spring Boot with resilience4j.circuitbreaker, in place of its flags")
 	flags.StringVar(&f.instance, "instance", "", "`NAME` of the breaker in --config; not needed if there is only one")
@@ -99,11 +112,13 @@ func (f *targetFlags) register(flags *pflag.FlagSet) {
 // config checks the flags, all of them, and makes them a configuration.
 func (f *targetFlags) config() (proxy.Config, error) {
 	b, fileErr := f.breaker()
+	other, modelErr := f.modelOf()
 	main := proxy.Service{
-		Upstream: f.upstream, Breaker: b, Failure: match.DefaultFailure(), Timeout: time.Duration(f.timeout),
-		Pool: f.pool, Retry: f.attempts, RetryWait: time.Duration(f.retryWait), Bulkhead: f.bulkhead,
+		Upstream: f.upstream, Breaker: b, Model: other, Failure: match.DefaultFailure(), Timeout: time.Duration(f.timeout),
+		Pool: f.pool, Policies: f.policy.policies(),
 	}
-	cfg := proxy.Config{Addr: f.listen, Service: main, Workers: f.workers}
+	cfg := proxy.Config{Addr: f.listen, Service: main, Workers: f.workers, Actuator: f.actuator, Instances: f.instances}
+	cfg.Secondary, cfg.SecondaryTimeout, cfg.CacheGood = f.secondary, time.Duration(f.secondaryTimeout), f.cache
 	cfg.Defect = proxy.Defect(f.defect.word)
 	if f.fallback {
 		cfg.Fallback = &proxy.Answer{Status: f.status, Body: f.body}
@@ -119,7 +134,7 @@ func (f *targetFlags) config() (proxy.Config, error) {
 		}
 		cfg.Routes = append(cfg.Routes, made)
 	}
-	return cfg, errors.Join(fileErr, loopback(f.listen), upstream(f.upstream), f.checkNumbers(), f.checkDefect(b), f.checkRoutes())
+	return cfg, errors.Join(fileErr, modelErr, loopback(f.listen), upstream(f.upstream), f.checkNumbers(), f.policy.check(), f.checkSources(), f.checkDefect(b, other), f.checkRoutes())
 }
 
 // checkNumbers says what is wrong with numbers, shares and times, in the words of
@@ -140,9 +155,11 @@ func (f *targetFlags) checkNumbers() error {
 	}{
 		{"minimum-calls", f.minimum, 1, ""},
 		{"permitted-calls", f.permitted, 1, ""},
-		{"retry-attempts", f.attempts, 1, "; 1 is no retry"},
+		{"retry-attempts", f.policy.attempts, 1, "; 1 is no retry"},
 		{"pool", f.pool, 0, "; 0 is no limit"},
-		{"bulkhead", f.bulkhead, 0, "; 0 is no limit"},
+		{"cache", f.cache, 0, "; 0 is none"},
+		{"instances", f.instances, 1, ""},
+		{"failures", f.failures, 0, ""},
 		{"workers", f.workers, 0, "; 0 is no limit"},
 	} {
 		require(n.value >= n.from && n.value <= math.MaxInt32,
@@ -153,14 +170,33 @@ func (f *targetFlags) checkNumbers() error {
 	require(f.slowOver > 0, "--slow-over %s: must be above 0s", f.slowOver.String())
 	wait := time.Duration(f.wait)
 	require(wait > 0 && wait%time.Millisecond == 0, "--wait %s: must be above 0s and in whole milliseconds", f.wait.String())
-	require(f.retryWait == 0 || f.attempts != 1,
-		"--retry-wait %s: there is no retry to wait for; add --retry-attempts 3", f.retryWait.String())
 	require(f.status >= 200 && f.status <= 599, "--fallback-status %d: a status is from 200 to 599", f.status)
 	return errors.Join(problems...)
 }
 
+// checkSources refuses a second source that is none, and an actuator that has nothing to
+// tell.
+func (f *targetFlags) checkSources() error {
+	var problems []error
+	switch {
+	case f.secondary != "":
+		problems = append(problems, absolute("--secondary ", f.secondary))
+	case f.secondaryTimeout > 0:
+		problems = append(problems, fmt.Errorf("--secondary-timeout %s: there is no second source; add --secondary http://127.0.0.1:9902", f.secondaryTimeout.String()))
+	}
+	if f.actuator && f.model.word != "" {
+		problems = append(problems, fmt.Errorf("--actuator: it is Resilience4j's and cannot tell of %s; leave one of them out", f.model.word))
+	}
+	return errors.Join(problems...)
+}
+
 // checkDefect refuses a defect that the rest of the flags leave no room for.
-func (f *targetFlags) checkDefect(b breakerref.Config) error {
+func (f *targetFlags) checkDefect(b breakerref.Config, other *model.Config) error {
+	if other != nil {
+		if err := proxy.CheckModel(other, proxy.Defect(f.defect.word)); err != nil {
+			return fmt.Errorf("--defect %s: %w", f.defect.word, err)
+		}
+	}
 	switch d := proxy.Defect(f.defect.word); {
 	case d.NeedsFallback() && !f.fallback:
 		return fmt.Errorf("--defect %s: there is no fallback for it; add --fallback-body", d)

@@ -15,7 +15,7 @@ import (
 // noteGiven keeps which flags were given, where that they were matters.
 func (f *targetFlags) noteGiven(flags *pflag.FlagSet) {
 	f.fallback = f.body != "" || flags.Changed("fallback-status")
-	for _, name := range []string{"window", "minimum-calls", "failure-rate", "wait", "permitted-calls", "slow-over", "slow-rate"} {
+	for _, name := range []string{"window", "minimum-calls", "failure-rate", "wait", "permitted-calls", "slow-over", "slow-rate", "failures"} {
 		if flags.Changed(name) {
 			f.given = append(f.given, "--"+name)
 		}

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"fmt"
 	"io"
+	"maps"
 	"math"
 	"net/http"
 	"net/http/httptest"
@@ -19,7 +20,12 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/faultline-go/faultline/breakerref"
+	"github.com/faultline-go/faultline/breakerref/bulkhead"
+	"github.com/faultline-go/faultline/breakerref/limit"
+	"github.com/faultline-go/faultline/breakerref/model"
 	"github.com/faultline-go/faultline/breakerref/proxy"
+	"github.com/faultline-go/faultline/breakerref/retry"
+	"github.com/faultline-go/faultline/breakerref/timelimit"
 	"github.com/faultline-go/faultline/target/match"
 )
 
@@ -41,8 +47,8 @@ func targetDefaults() proxy.Config {
 	b := breakerref.Default()
 	b.Window, b.MinimumCalls, b.Permitted, b.Wait = 10, 10, 3, 2*time.Second
 	return proxy.Config{Addr: "127.0.0.1:8080", Service: proxy.Service{
-		Upstream: "http://127.0.0.1:1", Breaker: b, Failure: match.DefaultFailure(), Timeout: 2 * time.Second, Retry: 1,
-	}}
+		Upstream: "http://127.0.0.1:1", Breaker: b, Failure: match.DefaultFailure(), Timeout: 2 * time.Second,
+	}, Instances: 1}
 }
 
 // TestTargetFlagsWork sees to it that no flag is read and forgotten: each changes
@@ -55,27 +61,25 @@ func TestTargetFlagsWork(t *testing.T) {
 	if err := os.WriteFile(file, []byte(application), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	for args, change := range map[string]func(c *proxy.Config){
-		"--listen 127.0.0.1:0":                 func(c *proxy.Config) { c.Addr = "127.0.0.1:0" },
-		"--upstream http://127.0.0.1:2":        func(c *proxy.Config) { c.Upstream = "http://127.0.0.1:2" },
-		"--window 20":                          func(c *proxy.Config) { c.Breaker.Window = 20 },
-		"--window 5s":                          func(c *proxy.Config) { c.Breaker.WindowType, c.Breaker.Window = breakerref.TimeBased, 5 },
-		"--minimum-calls 7":                    func(c *proxy.Config) { c.Breaker.MinimumCalls = 7 },
-		"--failure-rate 70%":                   func(c *proxy.Config) { c.Breaker.FailureRate = 70 },
-		"--wait 4s":                            func(c *proxy.Config) { c.Breaker.Wait = 4 * time.Second },
-		"--permitted-calls 5":                  func(c *proxy.Config) { c.Breaker.Permitted = 5 },
-		"--slow-over 1s":                       func(c *proxy.Config) { c.Breaker.SlowDuration = time.Second },
-		"--slow-rate 50%":                      func(c *proxy.Config) { c.Breaker.SlowRate = 50 },
-		"--timeout 300ms":                      func(c *proxy.Config) { c.Timeout = 300 * time.Millisecond },
-		"--fallback-status 203":                func(c *proxy.Config) { c.Fallback = &proxy.Answer{Status: 203} },
-		"--fallback-body x":                    func(c *proxy.Config) { c.Fallback = &proxy.Answer{Status: 200, Body: "x"} },
-		"--pool 8":                             func(c *proxy.Config) { c.Pool = 8 },
-		"--retry-attempts 3":                   func(c *proxy.Config) { c.Retry = 3 },
-		"--retry-attempts 2 --retry-wait 50ms": func(c *proxy.Config) { c.Retry, c.RetryWait = 2, 50*time.Millisecond },
-		"--bulkhead 20":                        func(c *proxy.Config) { c.Bulkhead = 20 },
-		"--workers 200":                        func(c *proxy.Config) { c.Workers = 200 },
-		"--defect leak":                        func(c *proxy.Config) { c.Defect = proxy.Leaks },
-		"--respond /a=x=y":                     func(c *proxy.Config) { c.Routes = []proxy.Route{{Path: "/a", Respond: &proxy.Answer{Body: "x=y"}}} },
+	changes := policyChanges()
+	maps.Copy(changes, map[string]func(c *proxy.Config){
+		"--listen 127.0.0.1:0":          func(c *proxy.Config) { c.Addr = "127.0.0.1:0" },
+		"--upstream http://127.0.0.1:2": func(c *proxy.Config) { c.Upstream = "http://127.0.0.1:2" },
+		"--window 20":                   func(c *proxy.Config) { c.Breaker.Window = 20 },
+		"--window 5s":                   func(c *proxy.Config) { c.Breaker.WindowType, c.Breaker.Window = breakerref.TimeBased, 5 },
+		"--minimum-calls 7":             func(c *proxy.Config) { c.Breaker.MinimumCalls = 7 },
+		"--failure-rate 70%":            func(c *proxy.Config) { c.Breaker.FailureRate = 70 },
+		"--wait 4s":                     func(c *proxy.Config) { c.Breaker.Wait = 4 * time.Second },
+		"--permitted-calls 5":           func(c *proxy.Config) { c.Breaker.Permitted = 5 },
+		"--slow-over 1s":                func(c *proxy.Config) { c.Breaker.SlowDuration = time.Second },
+		"--slow-rate 50%":               func(c *proxy.Config) { c.Breaker.SlowRate = 50 },
+		"--timeout 300ms":               func(c *proxy.Config) { c.Timeout = 300 * time.Millisecond },
+		"--fallback-status 203":         func(c *proxy.Config) { c.Fallback = &proxy.Answer{Status: 203} },
+		"--fallback-body x":             func(c *proxy.Config) { c.Fallback = &proxy.Answer{Status: 200, Body: "x"} },
+		"--pool 8":                      func(c *proxy.Config) { c.Pool = 8 },
+		"--workers 200":                 func(c *proxy.Config) { c.Workers = 200 },
+		"--defect leak":                 func(c *proxy.Config) { c.Defect = proxy.Leaks },
+		"--respond /a=x=y":              func(c *proxy.Config) { c.Routes = []proxy.Route{{Path: "/a", Respond: &proxy.Answer{Body: "x=y"}}} },
 		"--route /p*=http://127.0.0.1:3 --respond /q=": mixedRoutes,
 		"--config " + file + " --instance a": func(c *proxy.Config) {
 			c.Breaker = breakerref.Default()
@@ -85,7 +89,8 @@ func TestTargetFlagsWork(t *testing.T) {
 			c.Breaker = breakerref.Default()
 			c.Breaker.Name, c.Breaker.Initial, c.Breaker.MinimumCalls = "b", breakerref.Disabled, 3
 		},
-	} {
+	})
+	for args, change := range changes {
 		want := targetDefaults()
 		change(&want)
 		got, err := targetConfig(t, strings.Fields(args)...)
@@ -101,6 +106,86 @@ func TestTargetFlagsWork(t *testing.T) {
 			t.Errorf("--%s was not tried", f.Name)
 		}
 	})
+}
+
+// policyChanges are what the flags of policies, sources and models change.
+func policyChanges() map[string]func(c *proxy.Config) {
+	return map[string]func(c *proxy.Config){
+		"--retry-attempts 3": func(c *proxy.Config) { c.Retry = &retry.Config{MaxAttempts: 3} },
+		"--retry-attempts 2 --retry-wait 50ms --retry-multiplier 2 --retry-max-wait 1s --retry-random 50% --retry-budget 20%": func(c *proxy.Config) {
+			c.Retry = &retry.Config{MaxAttempts: 2, Wait: 50 * time.Millisecond, Multiplier: 2, MaxWait: time.Second, RandomFactor: 0.5}
+			b := retry.DefaultBudget()
+			b.Ratio = 0.2
+			c.RetryBudget = &b
+		},
+		"--bulkhead 20": func(c *proxy.Config) {
+			c.Bulkhead = &bulkhead.SemaphoreConfig{MaxConcurrentCalls: 20, FairCallHandling: true}
+		},
+		"--bulkhead 20,wait=100ms --rejections-fail": func(c *proxy.Config) {
+			c.Bulkhead = &bulkhead.SemaphoreConfig{MaxConcurrentCalls: 20, MaxWait: 100 * time.Millisecond, FairCallHandling: true}
+			c.RejectionsFail = true
+		},
+		"--threads 4": func(c *proxy.Config) {
+			c.ThreadPool = &bulkhead.ThreadPoolConfig{Core: 4, Max: 4, QueueCapacity: 100, KeepAlive: 20 * time.Millisecond}
+		},
+		"--threads 4,keep-alive=1s,queue=0,max=8": func(c *proxy.Config) {
+			c.ThreadPool = &bulkhead.ThreadPoolConfig{Core: 4, Max: 8, KeepAlive: time.Second}
+		},
+		"--rate-limit resilience4j:50/1s,wait=100ms --rate-limit-key X-Tenant": func(c *proxy.Config) {
+			c.RateLimiter = limit.AtomicRateLimiterConfig{LimitForPeriod: 50, LimitRefreshPeriod: time.Second, Timeout: 100 * time.Millisecond}
+			c.RateLimitKey = "X-Tenant"
+		},
+		"--rate-limit token-bucket:50/2s,burst=9": func(c *proxy.Config) { c.RateLimiter = limit.TokenBucketConfig{Rate: 25, Burst: 9} },
+		"--rate-limit gcra:50/1m":                 func(c *proxy.Config) { c.RateLimiter = limit.GCRAConfig{Limit: 50, Period: time.Minute, Burst: 50} },
+		"--rate-limit fixed-window:50/1m":         func(c *proxy.Config) { c.RateLimiter = limit.FixedWindowConfig{Limit: 50, Window: time.Minute} },
+		"--rate-limit fixed-window:50/1m,first-call": func(c *proxy.Config) {
+			c.RateLimiter = limit.FixedWindowConfig{Limit: 50, Window: time.Minute, Align: limit.FirstCall}
+		},
+		"--rate-limit sliding-log:5/1s": func(c *proxy.Config) { c.RateLimiter = limit.SlidingLogConfig{Limit: 5, Window: time.Second} },
+		"--rate-limit sliding-window:5/1s": func(c *proxy.Config) {
+			c.RateLimiter = limit.SlidingWindowCounterConfig{Limit: 5, Window: time.Second}
+		},
+		"--time-limit 1s": func(c *proxy.Config) {
+			c.TimeLimiter = &timelimit.Config{Timeout: time.Second, CancelRunningFuture: true}
+		},
+		"--time-limit 1s,runs-on": func(c *proxy.Config) {
+			c.TimeLimiter = &timelimit.Config{Timeout: time.Second, CancelRunningFuture: true, Work: timelimit.Completable}
+		},
+		"--order circuitbreaker,retry": func(c *proxy.Config) { c.Order = []proxy.Policy{proxy.CircuitBreaker, proxy.Retry} },
+		"--secondary http://127.0.0.1:3 --secondary-timeout 1s --cache 7": func(c *proxy.Config) {
+			c.Secondary, c.SecondaryTimeout, c.CacheGood = "http://127.0.0.1:3", time.Second, 7
+		},
+		"--actuator --instances 3": func(c *proxy.Config) { c.Actuator, c.Instances = true, 3 },
+		"--model opossum":          func(c *proxy.Config) { c.Model = preset("opossum") },
+		"--model pgmux --window 20 --failure-rate 70%": func(c *proxy.Config) {
+			c.Model = preset("pgmux")
+			c.Model.Window.Size, c.Model.Trip.Rate = 20, 0.7
+			c.Breaker.Window, c.Breaker.FailureRate = 20, 70
+		},
+		"--model smallrye --failure-rate 75% --window 20 --permitted-calls 2": func(c *proxy.Config) {
+			c.Model = preset("smallrye")
+			c.Model.Trip.Rate = 0.75
+			c.Model.HalfOpen.Permits, c.Model.HalfOpen.Successes = 2, 2
+			c.Breaker.Window, c.Breaker.FailureRate, c.Breaker.Permitted = 20, 75, 2
+		},
+		"--model gobreaker --failures 3 --wait 1s": func(c *proxy.Config) {
+			c.Model = preset("gobreaker")
+			c.Model.Trip.Failures, c.Model.Open.Wait, c.Breaker.Wait = 3, time.Second, time.Second
+		},
+		"--model polly --minimum-calls 4": func(c *proxy.Config) {
+			c.Model = preset("polly")
+			c.Model.Trip.Min, c.Breaker.MinimumCalls = 4, 4
+		},
+	}
+}
+
+// preset is a model as it comes.
+func preset(name string) *model.Config {
+	c, ok := model.Preset(name)
+	if !ok {
+		panic(name)
+	}
+	return &c
 }
 
 // mixedRoutes are a route with a dependency and one without, as they were given.
@@ -159,31 +244,67 @@ func TestTargetRefusesFiles(t *testing.T) {
 // TestTargetRefuses says what is wrong in the words of the command line.
 func TestTargetRefuses(t *testing.T) {
 	for args, want := range map[string]string{
-		"--window 0":                  "--window 0: a window is of 1 to 2147483647 calls",
-		"--window 0s":                 "--window 0s: a window is of 1 to",
-		"--window -1":                 "--window -1: a window is of 1 to",
-		"--window 2147483648":         "--window 2147483648: ",
-		"--minimum-calls 2147483648":  "--minimum-calls 2147483648: write a number from 1 to 2147483647",
-		"--permitted-calls 0":         "--permitted-calls 0: write a number from 1",
-		"--retry-attempts 0":          "--retry-attempts 0: write a number from 1 to 2147483647; 1 is no retry",
-		"--pool -1":                   "--pool -1: write a number from 0 to 2147483647; 0 is no limit",
-		"--bulkhead -1":               "--bulkhead -1: ",
-		"--workers -1":                "--workers -1: ",
-		"--failure-rate 0%":           "--failure-rate 0%: the share that opens the breaker is above 0%",
-		"--slow-rate 0%":              "--slow-rate 0%: ",
-		"--slow-over 0s":              "--slow-over 0s: must be above 0s",
-		"--wait 0s":                   "--wait 0s: must be above 0s and in whole milliseconds",
-		"--wait 1500us":               "--wait 1.5ms: ",
-		"--retry-wait 1s":             "--retry-wait 1s: there is no retry to wait for; add --retry-attempts 3",
-		"--defect empty_200":          "--defect empty_200: there is no fallback for it; add --fallback-body",
-		"--defect fallback_always":    "--defect fallback_always: there is no fallback",
-		"--defect leaky":              `"leaky" for "--defect" flag: allowed are no_breaker and leak and`,
-		"--route /pay*":               "write a path, = and the URL, as /pay*=http://127.0.0.1:9902",
-		"--respond /browse":           "write a path, = and the BODY, as /pay*=products",
-		"--route pay=http://h:1":      "--route pay: a path begins with /",
-		"--respond /a*b=x":            "--respond /a*b: a path begins with /, and a * may stand at its end only",
-		"--route /pay=127.0.0.1:9902": "--route /pay=127.0.0.1:9902: write the dependency's URL",
-		"--route /p=http://h:1/a?b=c": "write the base URL only, as http://h:1/a\n",
+		"--window 0":                               "--window 0: a window is of 1 to 2147483647 calls",
+		"--window 0s":                              "--window 0s: a window is of 1 to",
+		"--window -1":                              "--window -1: a window is of 1 to",
+		"--window 2147483648":                      "--window 2147483648: ",
+		"--minimum-calls 2147483648":               "--minimum-calls 2147483648: write a number from 1 to 2147483647",
+		"--permitted-calls 0":                      "--permitted-calls 0: write a number from 1",
+		"--retry-attempts 0":                       "--retry-attempts 0: write a number from 1 to 2147483647; 1 is no retry",
+		"--pool -1":                                "--pool -1: write a number from 0 to 2147483647; 0 is no limit",
+		"--bulkhead -1":                            `"-1" for "--bulkhead" flag: write a number from 0 to 2147483647; 0 is no limit`,
+		"--bulkhead 5,wait=x":                      `wait=x: `,
+		"--bulkhead 5,wiat=1s":                     "wiat=1s is no option of it",
+		"--threads 0":                              "write a number from 1 to",
+		"--threads 4,max=3":                        "max=3: write a number from 4 to",
+		"--threads 4 --bulkhead 4":                 "--threads: there is a bulkhead already",
+		"--time-limit 0s":                          "must be above 0s",
+		"--time-limit 1500us":                      "1.5ms is not in whole milliseconds",
+		"--rate-limit 50/1s":                       "write KIND:CALLS/TIME, as resilience4j:50/1s; KIND is one of resilience4j, token-bucket",
+		"--rate-limit gcra:0/1s":                   "write KIND:CALLS/TIME",
+		"--rate-limit gcra:5/0s":                   "write KIND:CALLS/TIME",
+		"--rate-limit gcra:5/1s,burst=0":           "burst=0: write a number from 1",
+		"--rate-limit sliding-log:5/1s,burst=3":    "burst=3 is no option of it",
+		"--rate-limit-key X":                       "--rate-limit-key X: there is no rate limiter; add --rate-limit",
+		"--rejections-fail":                        "--rejections-fail: there is nothing that rejects",
+		"--retry-random 5%":                        "--retry-random: there is no retry",
+		"--retry-attempts 2 --retry-wait 1500us":   "--retry-wait: 1.5ms is not in whole milliseconds",
+		"--retry-attempts 2 --retry-multiplier 2":  "--retry-wait: there is no wait that could grow or vary",
+		"--retry-attempts 2 --retry-multiplier -2": "--retry-multiplier -2: write a number above 0",
+		"--retry-attempts 2 --retry-wait 1s --retry-max-wait 2s": "--retry-max-wait 2s: the wait does not grow",
+		"--order retry,retry,circuitbreaker":                     "--order retry,retry,circuitbreaker: the order of policies has retry twice",
+		"--order retry":                                          "leaves out circuitbreaker, which there is",
+		"--order circuitbreaker --retry-attempts 2":              "leaves out retry, which there is",
+		"--order circuitbreaker,cache":                           `has "cache", must be of retry, circuitbreaker, ratelimiter, timelimiter, bulkhead`,
+		"--secondary x":                                          "--secondary x: write the dependency's URL",
+		"--secondary-timeout 1s":                                 "--secondary-timeout 1s: there is no second source",
+		"--instances 0":                                          "--instances 0: write a number from 1 to",
+		"--cache -1":                                             "--cache -1: write a number from 0 to",
+		"--model opposum":                                        "did you mean opossum?",
+		"--model opossum --actuator":                             "--actuator: it is Resilience4j's and cannot tell of opossum",
+		"--model opossum --slow-rate 50%":                        "--slow-rate: slow calls are Resilience4j's; opossum has none",
+		"--model opossum --window 5":                             "--model opossum with --window: opossum has no window of calls",
+		"--model opossum --failures 5":                           "--model opossum with --failures: opossum has no number of failures",
+		"--model haproxy --wait 5s":                              "haproxy has no wait",
+		"--failures 5":                                           "--failures: Resilience4j counts shares",
+		"--model nginx --defect permits_all":                     "--defect permits_all: the defect permits_all needs a breaker with a half-open state, nginx has none",
+		"--model pgmux --defect permits_all":                     "lets everybody through",
+		"--workers -1":                                           "--workers -1: ",
+		"--failure-rate 0%":                                      "--failure-rate 0%: the share that opens the breaker is above 0%",
+		"--slow-rate 0%":                                         "--slow-rate 0%: ",
+		"--slow-over 0s":                                         "--slow-over 0s: must be above 0s",
+		"--wait 0s":                                              "--wait 0s: must be above 0s and in whole milliseconds",
+		"--wait 1500us":                                          "--wait 1.5ms: ",
+		"--retry-wait 1s":                                        "--retry-wait 1s: there is no retry to wait for; add --retry-attempts 3",
+		"--defect empty_200":                                     "--defect empty_200: there is no fallback for it; add --fallback-body",
+		"--defect fallback_always":                               "--defect fallback_always: there is no fallback",
+		"--defect leaky":                                         `"leaky" for "--defect" flag: allowed are no_breaker and leak and`,
+		"--route /pay*":                                          "write a path, = and the URL, as /pay*=http://127.0.0.1:9902",
+		"--respond /browse":                                      "write a path, = and the BODY, as /pay*=products",
+		"--route pay=http://h:1":                                 "--route pay: a path begins with /",
+		"--respond /a*b=x":                                       "--respond /a*b: a path begins with /, and a * may stand at its end only",
+		"--route /pay=127.0.0.1:9902":                            "--route /pay=127.0.0.1:9902: write the dependency's URL",
+		"--route /p=http://h:1/a?b=c":                            "write the base URL only, as http://h:1/a\n",
 		"--respond /a*=x --route /a/b=http://h:1": "--route /a/b: is never served, since --respond /a* before it takes every such request; " +
 			"change their order, or leave it out",
 		"--respond /a=x --respond /a=y":      "--respond /a: is never served",
@@ -303,8 +424,8 @@ func TestTargetServesAsItWasTold(t *testing.T) {
 	}
 	base, _, _ := strings.Cut(strings.TrimPrefix(strings.Join(lines, "\n"), "listening on "), ",")
 	want := []string{
-		"  retry            2 attempts, 0s apart", "  pool             3 connections to a dependency",
-		"  bulkhead         4 calls under way to a dependency", "  workers          5 requests under way",
+		"  retry            2 attempts, 0s apart", "  bulkhead         4 calls under way to a dependency",
+		"  pool             3 connections to a dependency", "  workers          5 requests under way",
 		"  defect           empty_200: " + proxy.Empty200.Describe(), "  route            /pay* to " + healthy.URL,
 	}
 	if diff := cmp.Diff(want, lines[max(0, len(lines)-len(want)):]); diff != "" {

@@ -3,7 +3,9 @@ package run
 import (
 	"context"
 
+	"github.com/faultline-go/faultline/breakerref/bulkhead"
 	"github.com/faultline-go/faultline/breakerref/proxy"
+	"github.com/faultline-go/faultline/breakerref/retry"
 	"github.com/faultline-go/faultline/experiments"
 	"github.com/faultline-go/faultline/injector/fault"
 	"github.com/faultline-go/faultline/target/trace"
@@ -36,9 +38,19 @@ func (r *runner) startReference(ctx context.Context, ref experiments.Reference) 
 func (r *runner) service(ref experiments.Reference) proxy.Service {
 	return proxy.Service{
 		Upstream: r.live.injectors[ref.Injector].URL(), Breaker: ref.Breaker, Failure: ref.Failure, Timeout: ref.Timeout,
-		Fallback: answer(ref.Fallback), Pool: ref.Pool, Retry: ref.Attempts, RetryWait: ref.RetryWait,
-		Bulkhead: ref.Bulkhead, Defect: proxy.Defect(ref.Defect),
+		Fallback: answer(ref.Fallback), Pool: ref.Pool, Policies: policies(ref), Defect: proxy.Defect(ref.Defect),
 	}
+}
+
+// policies are what the reference service has around its breaker.
+func policies(ref experiments.Reference) (p proxy.Policies) {
+	if ref.Attempts > 1 {
+		p.Retry = &retry.Config{MaxAttempts: ref.Attempts, Wait: ref.RetryWait}
+	}
+	if ref.Bulkhead > 0 {
+		p.Bulkhead = &bulkhead.SemaphoreConfig{MaxConcurrentCalls: ref.Bulkhead}
+	}
+	return p
 }
 
 // answer is a canned answer, or none.

@@ -13,6 +13,7 @@ import (
 	"github.com/faultline-go/faultline/assert"
 	"github.com/faultline-go/faultline/breakerref"
 	"github.com/faultline-go/faultline/breakerref/proxy"
+	"github.com/faultline-go/faultline/breakerref/retry"
 	"github.com/faultline-go/faultline/target/match"
 )
 
@@ -58,7 +59,7 @@ func setups() []setup {
 		},
 		{
 			name: "retry outside the breaker", latency: "10ms", permitted: 3, unit: "attempt",
-			right: func(c *proxy.Config) { c.Retry, c.RetryWait = 3, 20*time.Millisecond },
+			right: func(c *proxy.Config) { c.Retry = &retry.Config{MaxAttempts: 3, Wait: 20 * time.Millisecond} },
 			wrong: tenProbes, names: "three-probes", fails: true,
 		},
 		{
