@@ -111,6 +111,8 @@ type Trip struct {
 	// Arithmetic is how a rate is computed, because the last bit decides.
 	Arithmetic Arithmetic
 	Judged     Judged
+	// OnLook lets reading the state ask the rule, as a call does. Of OnAcquire.
+	OnLook bool
 	// Masked answers the call that opens the breaker with the breaker's own error.
 	Masked bool
 }

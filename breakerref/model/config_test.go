@@ -80,6 +80,7 @@ func TestValidate(t *testing.T) {
 		{"pgmux", func(c *model.Config) { c.Trip.Judged = model.OnFailure }, "window.kind CountTumbling is judged when it is full: it needs trip.judged OnRecord and no trip.min"},
 		{"hystrix-1.5.13", func(c *model.Config) { c.Window.Complete = false }, "trip.judged OnTick needs window.complete"},
 		{"hystrix", func(c *model.Config) { c.Open.OnLook = true }, "halfOpen.admit OnePerWait needs open.exit ExitCall, without open.onLook"},
+		{"hystrix-1.5.13", func(c *model.Config) { c.Trip.OnLook = true }, "trip.onLook is set, but does nothing without trip.judged OnAcquire"},
 		{"cockatiel-count", func(c *model.Config) { c.Serial = true }, "serial leaves nobody to wait for a probe: it excludes halfOpen.admit WaitForProbe"},
 		{"cockatiel-count", func(c *model.Config) { c.HalfOpen.Permits = 1 }, "halfOpen.permits is set, but does nothing without halfOpen.admit Total or Concurrent"},
 		{"cockatiel-count", func(c *model.Config) { c.HalfOpen.Ignored = model.ProbeHangs }, "halfOpen.admit WaitForProbe needs halfOpen.ignored ProbeCloses or ProbeReopens: others wait for the probe"},

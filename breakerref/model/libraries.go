@@ -4,17 +4,19 @@ import "time"
 
 // hystrix is Netflix/Hystrix at the tag v1.5.18 (HystrixCircuitBreaker.java,
 // HealthCountsStream.java): the redesign of 1.5.12 had been taken back by then. The
-// health counts are those of whole 500 ms buckets; the next call looks at them. A
+// health counts are those of whole 500 ms buckets; the next call looks at them, and
+// so does whoever reads the state, as a page of metrics does: that trips, too. A
 // test is let through whenever the sleep window has passed since the trip or the
 // last test, whatever became of that; any success closes.
 func hystrix() Config {
 	c := hystrix1513()
-	c.Trip.Judged = OnAcquire
+	c.Trip.Judged, c.Trip.OnLook = OnAcquire, true
 	c.HalfOpen = HalfOpen{Admit: OnePerWait}
 	return c
 }
 
-// hystrix1513 is Netflix/Hystrix from v1.5.12 to v1.5.13, and master.
+// hystrix1513 is Netflix/Hystrix from v1.5.12 to v1.5.13, and master. In 1.5.12 only,
+// a probe that its caller cancels hangs, where a bad request reopens.
 func hystrix1513() Config {
 	return Config{
 		Count: Count{Timeout: time.Second},

@@ -100,6 +100,7 @@ func (t Trip) check(p *problems) {
 	p.only(t.Over, rate, "trip.over", "trip.rule Rate")
 	p.only(t.Arithmetic != Quotient, rate, "trip.arithmetic", "trip.rule Rate")
 	p.require(t.Min >= 0, "trip.min is %d, must be at least 0", t.Min)
+	p.only(t.OnLook, t.Judged == OnAcquire, "trip.onLook", "trip.judged OnAcquire")
 	p.only(t.Min != 0, t.Rule != Consecutive, "trip.min", "trip.rule Failures or Rate")
 }
 
