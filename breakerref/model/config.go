@@ -262,6 +262,7 @@ const (
 	Keep        OnClose = iota // nothing
 	ClearAfter                 // it is cleared, the closing success included
 	ClearBefore                // it is cleared, and the closing success is the first in it
+	ClearApart                 // as ClearBefore, but the success has a bucket of no length of its own. Of Window.Complete
 )
 
 // Hosts describes the pool whose one member the breaker watches. The others are

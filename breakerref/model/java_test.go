@@ -37,8 +37,11 @@ func javaPresets() []replayPreset {
 			{"looking that changes nothing", func(c *model.Config) { c.Trip.OnLook = false }},
 			{"one call more needed", oneMore},
 			{"a wait that is over at its end", later},
-			{"the bucket that is being filled seen", func(c *model.Config) { c.Window.Complete = false }},
+			{"the bucket that is being filled seen", func(c *model.Config) {
+				c.Window.Complete, c.Clear.OnClose = false, model.ClearBefore
+			}},
 			{"nothing cleared", func(c *model.Config) { c.Clear.OnClose = model.Keep }},
+			{"the closing success in the first bucket", func(c *model.Config) { c.Clear.OnClose = model.ClearBefore }},
 		}},
 		{"hystrix-1.5.13", "hystrix-1.5.12", drawHystrix("hystrix-1.5.13"), none, []string{"HALF_OPEN"}, false, []replayMistake{
 			morePermits,
@@ -70,17 +73,21 @@ func drawHystrix(preset string) func(*rand.Rand) replaySetup {
 		percentage, volume := oneOf(r, 0, 1, 29, 33, 50, 57, 100), oneOf(r, 1, 2, 5, 20)
 		window, buckets := oneOf[int64](r, 1000, 10_000), oneOf[int64](r, 1, 2, 10, 20)
 		sleep := oneOf[int64](r, 1, 100, 1000, 5000)
-		bucket, cancels := window/buckets, r.IntN(2) == 0
+		bucket, cancels, prompt := window/buckets, r.IntN(2) == 0, r.IntN(4) == 0
 		cfg.Count.Timeout = 0
 		cfg.Window.Period, cfg.Window.Buckets = milliseconds(window), int(buckets)
 		cfg.Trip.Rate, cfg.Trip.Min, cfg.Open.Wait = float64(percentage), volume, milliseconds(sleep)
 		if preset == "hystrix-1.5.13" && cancels { // Which 1.5.12 forgot: its probe is out for good.
 			cfg.HalfOpen.Ignored = model.ProbeHangs
 		}
+		if prompt { // RxJava's thread is faster than the call that closes.
+			cfg.Clear.OnClose = model.ClearBefore
+		}
 		return replaySetup{
 			cfg: cfg,
 			options: map[string]any{
-				"window": window, "snapshot": bucket, "volume": volume, "percentage": percentage, "sleep": sleep, "cancels": cancels,
+				"window": window, "snapshot": bucket, "volume": volume, "percentage": percentage, "sleep": sleep,
+				"cancels": cancels, "prompt": prompt,
 			},
 			waits: []int64{1, bucket / 2, bucket - 1, bucket, sleep - 1, sleep, sleep + 1, window, 60_000},
 		}

@@ -17,6 +17,11 @@ func hystrix() Config {
 
 // hystrix1513 is Netflix/Hystrix from v1.5.12 to v1.5.13, and master. In 1.5.12 only,
 // a probe that its caller cancels hangs, where a bad request reopens.
+//
+// A new window begins with a bucket that a thread of RxJava ends at once. Mostly (161 of
+// 200 closings tried) the success that closes is faster and has that bucket to itself:
+// the rule sees it at once, and it leaves the window a bucket early. This is ClearApart;
+// where the thread is faster, ClearBefore.
 func hystrix1513() Config {
 	return Config{
 		Count: Count{Timeout: time.Second},
@@ -27,7 +32,7 @@ func hystrix1513() Config {
 		Open:     Open{Wait: 5 * time.Second, After: true},
 		HalfOpen: HalfOpen{Admit: Total, Permits: 1, Successes: 1, Failures: 1, Ignored: ProbeReopens},
 		Late:     LateCounted,
-		Clear:    Clear{OnClose: ClearBefore},
+		Clear:    Clear{OnClose: ClearApart},
 		Clock:    time.Millisecond,
 	}
 }

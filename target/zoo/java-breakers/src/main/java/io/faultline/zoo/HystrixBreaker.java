@@ -53,7 +53,9 @@ public final class HystrixBreaker implements Breaker {
                 .withCircuitBreakerRequestVolumeThreshold(options.get("volume").getAsInt())
                 .withCircuitBreakerErrorThresholdPercentage(options.get("percentage").getAsInt())
                 .withCircuitBreakerSleepWindowInMilliseconds(options.get("sleep").getAsInt()));
-        watch = new Command(-1);
+        if (options.get("prompt").getAsBoolean()) Time.hurry();
+        watch = new Command(-1); // The health stream begins.
+        Time.settle();
     }
 
     /** A call that ends as its subject does. */
@@ -93,6 +95,7 @@ public final class HystrixBreaker implements Breaker {
         Command command = new Command(call);
         Subscription caller = command.toObservable().subscribe(value -> {}, command::failed);
         if (command.admitted) running.put(call, new Running(command.end, caller));
+        Time.settle();
     }
 
     @Override
@@ -110,6 +113,7 @@ public final class HystrixBreaker implements Breaker {
             }
             default -> throw new IllegalArgumentException("no call ends as " + outcome);
         }
+        Time.settle();
     }
 
     @Override

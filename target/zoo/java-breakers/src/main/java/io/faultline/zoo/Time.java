@@ -11,12 +11,24 @@ import rx.subscriptions.Subscriptions;
 public final class Time {
     private static long start;
     private static TestScheduler steps;
+    private static boolean prompt;
 
     private Time() {}
 
     static void begin(long milliseconds) {
         start = milliseconds;
+        prompt = false;
         steps = new TestScheduler();
+    }
+
+    /** From now on, what RxJava computes is done before whatever else its caller does, and not after it. */
+    public static void hurry() {
+        prompt = true;
+    }
+
+    /** Does what is due now. */
+    public static void settle() {
+        steps.triggerActions();
     }
 
     public static void pass(long milliseconds) {
@@ -28,7 +40,7 @@ public final class Time {
         return start + steps.now();
     }
 
-    /** Where RxJava computes: what is due now is done at once, as if its thread were always the faster one. */
+    /** Where RxJava computes: on a thread that is always the faster one, or always the slower. */
     static Scheduler scheduler() {
         TestScheduler of = steps;
         return new Scheduler() {
@@ -53,6 +65,7 @@ public final class Time {
 
         @Override
         public Subscription schedule(Action0 action) {
+            if (!prompt) return later.schedule(action);
             action.call();
             return Subscriptions.unsubscribed();
         }
