@@ -15,7 +15,7 @@ func TestJavaBreakers(t *testing.T) {
 	needsZoo(t)
 	dir := filepath.Join("..", "..", "target", "zoo", "java-breakers")
 	prepare(t, dir, "mvn", "-q", "-B", "-DskipTests", "package")
-	java := []string{"java", "-XX:+UseSerialGC", "-Xmx512m", "-jar", filepath.Join("target", "replay.jar")}
+	java := []string{"java", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xmx512m", "-jar", filepath.Join("target", "replay.jar")}
 	replays(t, runtime{dir: dir, command: java, unit: time.Millisecond, deep: 500_000}, javaPresets())
 }
 
@@ -30,6 +30,7 @@ func javaPresets() []replayPreset {
 			{"judged by failures only", func(c *model.Config) { c.Trip.Judged = model.OnFailure }},
 			{"threshold compared the other way", func(c *model.Config) { c.Trip.Over = true }},
 			{"late outcomes counted", func(c *model.Config) { c.Late = model.LateCounted }},
+			{"half-open only when called", func(c *model.Config) { c.Open.Exit = model.ExitCall }},
 			{"an expected error counted as nothing", func(c *model.Config) { c.Count.Ignored = model.IgnoredDropped }},
 		}},
 		{"hystrix", "hystrix-1.5.18", drawHystrix("hystrix"), none, nil, true, []replayMistake{
@@ -56,10 +57,15 @@ func javaPresets() []replayPreset {
 func drawSmallRye(r *rand.Rand) replaySetup {
 	volume, ratio := oneOf(r, 1, 2, 3, 5, 7, 20), oneOf(r, 0, 0.1, 1.0/3, 0.5, 0.57, 0.6, 1)
 	delay, successes := oneOf[int64](r, 1, 100, 5000), oneOf(r, 1, 1, 2, 4)
+	cfg, timer := model.SmallRye(volume, ratio, milliseconds(delay), successes), r.IntN(4) > 0
+	if !timer { // A call ends the wait if the timer's thread is late.
+		cfg.Open.Exit = model.ExitCall
+	}
 	return replaySetup{
-		cfg: model.SmallRye(volume, ratio, milliseconds(delay), successes),
+		cfg: cfg,
 		options: map[string]any{
 			"requestVolumeThreshold": volume, "failureRatio": ratio, "delay": delay, "successThreshold": successes,
+			"timer": timer,
 		},
 		waits: []int64{1, delay / 2, delay - 1, delay, delay + 1, 60_000},
 	}

@@ -80,7 +80,9 @@ func cockatiel(w Window, t Trip) Config {
 }
 
 // pybreaker is danielfm/pybreaker 1.4.1 (src/pybreaker/__init__.py) with its
-// storage in memory.
+// storage in memory. Modelled is call, which its decorator is; calling() and
+// generators hold no lock while they run, so that such calls run side by side and
+// come late, each judged by the state that let it in.
 func pybreaker() Config {
 	return Config{
 		Count:    Count{Ignored: IgnoredSuccess},

@@ -10,6 +10,12 @@ import com.netflix.hystrix.HystrixCommandProperties.ExecutionIsolationStrategy;
 import com.netflix.hystrix.HystrixObservableCommand;
 import com.netflix.hystrix.exception.HystrixBadRequestException;
 import com.netflix.hystrix.exception.HystrixRuntimeException;
+import com.netflix.hystrix.metric.consumer.CumulativeCommandEventCounterStream;
+import com.netflix.hystrix.metric.consumer.HealthCountsStream;
+import com.netflix.hystrix.metric.consumer.RollingCommandEventCounterStream;
+import com.netflix.hystrix.metric.consumer.RollingCommandLatencyDistributionStream;
+import com.netflix.hystrix.metric.consumer.RollingCommandMaxConcurrencyStream;
+import com.netflix.hystrix.metric.consumer.RollingCommandUserLatencyDistributionStream;
 import java.lang.reflect.Field;
 import java.util.HashMap;
 import java.util.List;
@@ -123,21 +129,21 @@ public final class HystrixBreaker implements Breaker {
 
     @Override
     public String state() {
-        try {
-            if (field("circuitOpen") instanceof AtomicBoolean open) return open.get() ? "OPEN" : "CLOSED";
-            return ((AtomicReference<?>) field("status")).get().toString();
-        } catch (IllegalAccessException e) {
-            throw new IllegalStateException("see the state of the breaker", e);
-        }
+        if (field("circuitOpen") instanceof AtomicBoolean open) return open.get() ? "OPEN" : "CLOSED";
+        return ((AtomicReference<?>) field("status")).get().toString();
     }
 
     /** A private field of the breaker, or null: asking for its state may change it. */
-    private Object field(String name) throws IllegalAccessException {
-        for (Field f : watch.breaker().getClass().getDeclaredFields()) {
-            if (f.getName().equals(name)) {
-                f.setAccessible(true);
-                return f.get(watch.breaker());
+    private Object field(String name) {
+        try {
+            for (Field f : watch.breaker().getClass().getDeclaredFields()) {
+                if (f.getName().equals(name)) {
+                    f.setAccessible(true);
+                    return f.get(watch.breaker());
+                }
             }
+        } catch (IllegalAccessException e) {
+            throw new IllegalStateException("look into the breaker", e);
         }
         return null;
     }
@@ -154,6 +160,14 @@ public final class HystrixBreaker implements Breaker {
 
     @Override
     public void close() {
+        // The library keeps streams by key for good, and histograms with them.
+        if (field("activeSubscription") instanceof AtomicReference<?> r) ((Subscription) r.get()).unsubscribe();
         Hystrix.reset();
+        HealthCountsStream.reset();
+        RollingCommandEventCounterStream.reset();
+        CumulativeCommandEventCounterStream.reset();
+        RollingCommandLatencyDistributionStream.reset();
+        RollingCommandUserLatencyDistributionStream.reset();
+        RollingCommandMaxConcurrencyStream.reset();
     }
 }

@@ -23,12 +23,13 @@ final class SmallRyeBreaker implements Breaker {
     }
 
     private final Answers answers;
-    private final Alarms alarms = new Alarms();
+    private final Alarms alarms;
     private final Map<Integer, Completer<Boolean>> running = new HashMap<>();
     private final CircuitBreaker<Boolean> breaker;
 
     SmallRyeBreaker(JsonObject options, Answers answers) {
         this.answers = answers;
+        alarms = new Alarms(options.get("timer").getAsBoolean());
         breaker = new CircuitBreaker<>(FaultToleranceContext::call, "replay", Ignored.class::isInstance,
             options.get("delay").getAsLong(), options.get("requestVolumeThreshold").getAsInt(),
             options.get("failureRatio").getAsDouble(), options.get("successThreshold").getAsInt(),
@@ -38,7 +39,13 @@ final class SmallRyeBreaker implements Breaker {
     /** Time, and the tasks that are due at one. */
     private static final class Alarms implements Timer {
         private final TreeMap<Long, List<Runnable>> tasks = new TreeMap<>();
+        private final boolean wakes;
         private long now;
+
+        /** One that never wakes is a timer whose thread is late: the breaker has to do without. */
+        Alarms(boolean wakes) {
+            this.wakes = wakes;
+        }
 
         RunningStopwatch startWatch() {
             long begun = now;
@@ -47,7 +54,7 @@ final class SmallRyeBreaker implements Breaker {
 
         void pass(long milliseconds) {
             long until = now + milliseconds;
-            while (!tasks.isEmpty() && tasks.firstKey() <= until) {
+            while (wakes && !tasks.isEmpty() && tasks.firstKey() <= until) {
                 var due = tasks.pollFirstEntry();
                 now = due.getKey();
                 due.getValue().forEach(Runnable::run);
