@@ -132,6 +132,13 @@ func (w *buckets) clear(now time.Time) {
 	}
 }
 
+// cut completes the bucket being filled and begins another. Of AlignStart.
+func (w *buckets) cut(now time.Time) {
+	w.head++
+	w.drop(w.slot(w.head))
+	w.anchor = now.Add(-time.Duration(w.head) * w.length)
+}
+
 // edge returns when the bucket being filled is complete. It is not ok if the
 // window is empty, because then nothing can follow.
 func (w *buckets) edge() (time.Time, bool) {

@@ -111,6 +111,8 @@ type Trip struct {
 	// Arithmetic is how a rate is computed, because the last bit decides.
 	Arithmetic Arithmetic
 	Judged     Judged
+	// OnLook lets reading the state ask the rule, as a call does. Of OnAcquire.
+	OnLook bool
 	// Masked answers the call that opens the breaker with the breaker's own error.
 	Masked bool
 }
@@ -260,6 +262,7 @@ const (
 	Keep        OnClose = iota // nothing
 	ClearAfter                 // it is cleared, the closing success included
 	ClearBefore                // it is cleared, and the closing success is the first in it
+	ClearApart                 // as ClearBefore, but the success has a bucket of no length of its own. Of Window.Complete
 )
 
 // Hosts describes the pool whose one member the breaker watches. The others are

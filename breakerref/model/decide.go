@@ -101,7 +101,7 @@ func (m *Machine) panics() bool {
 func (m *Machine) recordProbe(t Token, o Outcome) {
 	m.probes.record(m.now, o, 0)
 	closes, reopens := m.cfg.HalfOpen.decide(m.probes.counts())
-	if closes && m.cfg.Clear.OnClose == ClearBefore {
+	if closes && m.clearsFirst() {
 		m.shown.clear(m.now)
 	}
 	if m.shown != m.probes {
@@ -109,7 +109,7 @@ func (m *Machine) recordProbe(t Token, o Outcome) {
 	}
 	switch {
 	case closes:
-		m.close(m.cfg.Clear.OnClose == ClearAfter)
+		m.closeAfter()
 	case reopens:
 		m.open()
 	case m.cfg.HalfOpen.Admit == Concurrent:
@@ -156,11 +156,11 @@ func (m *Machine) recordSingle(t Token, o Outcome) {
 		return
 	}
 	if o == Success {
-		if m.cfg.Clear.OnClose == ClearBefore {
+		if m.clearsFirst() {
 			m.shown.clear(m.now)
 		}
 		m.shown.record(m.now, o, t.bucket)
-		m.close(m.cfg.Clear.OnClose == ClearAfter)
+		m.closeAfter()
 		return
 	}
 	m.shown.record(m.now, o, t.bucket)
@@ -202,12 +202,12 @@ func (m *Machine) recordByOrigin(t Token, o Outcome) {
 }
 
 func (m *Machine) recordSuccessByOrigin(t Token, probe bool) {
-	if probe && m.cfg.Clear.OnClose == ClearBefore {
+	if probe && m.clearsFirst() {
 		m.shown.clear(m.now)
 	}
 	m.shown.record(m.now, Success, t.bucket)
 	if probe && m.state == breakerref.HalfOpen {
-		m.close(m.cfg.Clear.OnClose == ClearAfter)
+		m.closeAfter()
 	}
 }
 
@@ -270,6 +270,24 @@ func (m *Machine) halfOpen() {
 	m.probes = newProbeWindow(m.cfg)
 	if m.cfg.Window.Scope == PerState {
 		m.shown = m.probes
+	}
+}
+
+// clearsFirst says whether the success that closes finds the window empty.
+func (m *Machine) clearsFirst() bool {
+	return m.cfg.Clear.OnClose == ClearBefore || m.cfg.Clear.OnClose == ClearApart
+}
+
+// closeAfter enters CLOSED after a success that has been recorded.
+func (m *Machine) closeAfter() {
+	m.close(m.cfg.Clear.OnClose == ClearAfter)
+	w, ok := m.shown.(*buckets)
+	if !ok || m.cfg.Clear.OnClose != ClearApart {
+		return
+	}
+	w.cut(m.now)
+	if m.cfg.Trip.Judged == OnTick {
+		m.asked()
 	}
 }
 

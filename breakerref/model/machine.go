@@ -91,8 +91,8 @@ func (m *Machine) Acquire(now time.Time) (Token, Answer) {
 	}
 	m.lapse()
 	m.touch()
-	if m.state == breakerref.Closed && m.cfg.Trip.Judged == OnAcquire && m.trips() {
-		m.trip()
+	if m.cfg.Trip.Judged == OnAcquire {
+		m.asked()
 	}
 	switch m.permit() {
 	case Waits:
@@ -105,6 +105,13 @@ func (m *Machine) Acquire(now time.Time) (Token, Answer) {
 		m.shown.start(m.now)
 	}
 	return Token{}, Rejected
+}
+
+// asked asks the trip rule, not because of an outcome.
+func (m *Machine) asked() {
+	if m.state == breakerref.Closed && m.trips() {
+		m.trip()
+	}
 }
 
 // permit asks the current state and takes what it gives.
@@ -201,12 +208,16 @@ func (m *Machine) classify(o Outcome, d time.Duration) Outcome {
 func (m *Machine) State() breakerref.State { return m.state }
 
 // Look returns the state at now as the library itself tells it: with Open.OnLook
-// looking ends a wait that is over.
+// looking ends a wait that is over, with Trip.OnLook it trips a breaker whose rule
+// holds.
 func (m *Machine) Look(now time.Time) breakerref.State {
 	m.Advance(now)
 	if m.cfg.Open.OnLook {
 		m.lapse()
 		m.touch()
+	}
+	if m.cfg.Trip.OnLook {
+		m.asked()
 	}
 	return m.state
 }

@@ -63,7 +63,9 @@ func (l Late) String() string {
 }
 
 // String returns the name of the constant.
-func (c OnClose) String() string { return name("OnClose", int(c), "Keep", "ClearAfter", "ClearBefore") }
+func (c OnClose) String() string {
+	return name("OnClose", int(c), "Keep", "ClearAfter", "ClearBefore", "ClearApart")
+}
 
 // String returns success, failure or ignored.
 func (o Outcome) String() string {

@@ -61,9 +61,7 @@ func (m *Machine) fire() {
 	m.shown.settle(m.now)
 	switch {
 	case m.state == breakerref.Closed && m.cfg.Trip.Judged == OnTick:
-		if m.trips() {
-			m.trip()
-		}
+		m.asked()
 	case m.state == breakerref.Closed:
 		m.attempts-- // A tick in CLOSED.
 	case m.cfg.Open.Exit == ExitChecks:

@@ -59,7 +59,7 @@ func (c Config) known(p *problems) {
 		{"halfOpen.admit", int(c.HalfOpen.Admit), 0, int(WaitForProbe)},
 		{"halfOpen.ignored", int(c.HalfOpen.Ignored), 0, int(ProbeReopens)},
 		{"late", int(c.Late), 0, int(LateByOrigin)},
-		{"clear.onClose", int(c.Clear.OnClose), 0, int(ClearBefore)},
+		{"clear.onClose", int(c.Clear.OnClose), 0, int(ClearApart)},
 	} {
 		p.require(k.value >= k.first && k.value <= k.last, "%s is %d, must be from %d to %d", k.field, k.value, k.first, k.last)
 	}
@@ -100,6 +100,7 @@ func (t Trip) check(p *problems) {
 	p.only(t.Over, rate, "trip.over", "trip.rule Rate")
 	p.only(t.Arithmetic != Quotient, rate, "trip.arithmetic", "trip.rule Rate")
 	p.require(t.Min >= 0, "trip.min is %d, must be at least 0", t.Min)
+	p.only(t.OnLook, t.Judged == OnAcquire, "trip.onLook", "trip.judged OnAcquire")
 	p.only(t.Min != 0, t.Rule != Consecutive, "trip.min", "trip.rule Failures or Rate")
 }
 
@@ -167,6 +168,7 @@ func (c Config) checkWindowAndTrip(p *problems) {
 	p.require(t.Judged != OnTick || w.Complete, "trip.judged OnTick needs window.complete")
 	p.require(t.Judged != OnTick || w.Scope == Shared, "trip.judged OnTick needs window.scope Shared")
 	p.only(c.HalfOpen.Ignored != ProbeHangs, c.Count.Ignored == IgnoredDropped, "halfOpen.ignored", "count.ignored IgnoredDropped")
+	p.require(c.Clear.OnClose != ClearApart || w.Complete, "clear.onClose ClearApart needs window.complete")
 	p.only(c.Clear.OnClose != Keep, w.Scope == Shared, "clear.onClose", "window.scope Shared")
 }
 

@@ -1,5 +1,5 @@
 // Replays on the breakers themselves what a model says of them. Cases come on the
-// standard input, one JSON object a line, as node_replay_test.go of breakerref/model
+// standard input, one JSON object a line, as replay_play_test.go of breakerref/model
 // writes them. After each operation the library has to look as the model did. The
 // report goes to the standard output, the first differences to the standard error.
 // Exit code: 1 if there was a difference, or nothing to replay.
