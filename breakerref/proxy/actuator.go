@@ -1,14 +1,18 @@
 package proxy
 
 import (
+	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
+	"mime"
 	"net/http"
 	"net/url"
 	"slices"
 	"strings"
 	"time"
+	"unicode"
 
 	"github.com/faultline-go/faultline/breakerref"
 )
@@ -42,6 +46,7 @@ func actuatorParts(u *url.URL) (rest []string, ok bool) {
 // endpoint is one of the actuator's.
 type endpoint struct {
 	method string
+	pick   func(accepted []mediaRange) (media string) // "" if none of its own is accepted
 	serve  func(at *instance, w http.ResponseWriter, r *http.Request, rest []string)
 }
 
@@ -53,15 +58,15 @@ func (p *Proxy) endpoint(rest []string) endpoint {
 	}
 	switch name, n := rest[0], len(rest); {
 	case name == "circuitbreakers" && n == 1:
-		return endpoint{http.MethodGet, p.serveBreakers}
-	case name == "circuitbreakers" && n == 2:
-		return endpoint{http.MethodPost, p.serveUpdate}
-	case name == "circuitbreakerevents" && n <= 3:
-		return endpoint{http.MethodGet, p.serveEvents}
-	case name == "health" && n == 1:
-		return endpoint{http.MethodGet, p.serveHealth}
+		return endpoint{http.MethodGet, pickJSON, p.serveBreakers}
+	case name == "circuitbreakers" && n == 2 && rest[1] != "":
+		return endpoint{http.MethodPost, pickJSON, p.serveUpdate}
+	case name == "circuitbreakerevents" && n <= 3 && !slices.Contains(rest, ""):
+		return endpoint{http.MethodGet, pickJSON, p.serveEvents}
+	case name == "health":
+		return endpoint{http.MethodGet, pickJSON, p.serveHealth}
 	case name == "prometheus" && n == 1:
-		return endpoint{http.MethodGet, p.servePrometheus}
+		return endpoint{http.MethodGet, pickSeries, p.servePrometheus}
 	}
 	return endpoint{}
 }
@@ -75,9 +80,22 @@ func (p *Proxy) actuator(at *instance, w http.ResponseWriter, r *http.Request, r
 	case r.Method != e.method && (r.Method != http.MethodHead || e.method != http.MethodGet):
 		w.Header().Set("Allow", e.method)
 		p.refuse(w, r, http.StatusMethodNotAllowed, "the method must be "+e.method+", not "+r.Method)
+	case e.method == http.MethodPost && !sendsJSON(r):
+		w.Header().Set("Accept", strings.Join(jsonTypes(), ", "))
+		p.refuse(w, r, http.StatusUnsupportedMediaType, fmt.Sprintf("the body's Content-Type is %q, must be application/json", r.Header.Get("Content-Type")))
+	case e.pick(ranges(r)) == "":
+		p.refuse(w, r, http.StatusNotAcceptable, fmt.Sprintf("nothing of %q can be answered", r.Header.Values("Accept")))
 	default:
+		w.Header().Set("Content-Type", e.pick(ranges(r)))
 		e.serve(at, w, r, rest)
 	}
+}
+
+// sendsJSON reports whether a request says that its body is JSON; without a word of it,
+// it is not.
+func sendsJSON(r *http.Request) bool {
+	media, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
+	return err == nil && slices.Contains(jsonTypes(), media)
 }
 
 // refuse answers with an error as Spring Boot words it, and with what is wrong.
@@ -137,34 +155,83 @@ func (p *Proxy) serveBreakers(at *instance, w http.ResponseWriter, _ *http.Reque
 	writeActuator(w, map[string]any{"circuitBreakers": all})
 }
 
-// updates are the states that an operator may ask for. All of them can be entered from
-// every state.
+// updates are the states that an operator may ask for, by their canonical names. All of
+// them can be entered from every state.
 func updates() map[string]breakerref.State {
 	return map[string]breakerref.State{
-		"CLOSE": breakerref.Closed, "FORCE_OPEN": breakerref.ForcedOpen, "DISABLE": breakerref.Disabled,
+		"close": breakerref.Closed, "forceopen": breakerref.ForcedOpen, "disable": breakerref.Disabled,
 	}
 }
 
-func (p *Proxy) serveUpdate(at *instance, w http.ResponseWriter, r *http.Request, rest []string) {
-	name := rest[1]
-	var update struct {
-		UpdateState string `json:"updateState"`
+// canonical is what Spring Boot compares the names of constants by: force-open and
+// "Force open" are FORCE_OPEN.
+func canonical(name string) string {
+	return strings.Map(func(r rune) rune {
+		if unicode.IsLetter(r) || unicode.IsDigit(r) {
+			return unicode.ToLower(r)
+		}
+		return -1
+	}, name)
+}
+
+// arguments returns what a request asks an update for. As in Spring Boot, the body's fields
+// come before the path's name, and the query's parameters before both; a null is as good as
+// none. An error says what is wrong with the body.
+func arguments(r *http.Request, body []byte, name string) (map[string]string, error) {
+	var fields map[string]any
+	d := json.NewDecoder(bytes.NewReader(bytes.TrimPrefix(body, []byte("\ufeff"))))
+	d.UseNumber()
+	if err := d.Decode(&fields); err != nil && !errors.Is(err, io.EOF) { // What follows the object is not looked at there either.
+		return nil, err
 	}
-	body, err := io.ReadAll(io.LimitReader(r.Body, largestUpdate))
+	all := map[string]string{"name": name}
+	for key, value := range fields {
+		switch value.(type) {
+		case nil:
+			delete(all, key)
+		case []any, map[string]any:
+			return nil, fmt.Errorf("%s is neither a string, a number nor a boolean", key)
+		default:
+			all[key] = fmt.Sprint(value)
+		}
+	}
+	for key, values := range r.URL.Query() {
+		all[key] = values[0]
+	}
+	return all, nil
+}
+
+// index returns the place of a breaker among the watched, or -1.
+func (at *instance) index(name string) int {
+	return slices.IndexFunc(at.watched, func(b *breaker) bool { return b.name == name })
+}
+
+func (p *Proxy) serveUpdate(at *instance, w http.ResponseWriter, r *http.Request, rest []string) {
+	body, err := io.ReadAll(io.LimitReader(r.Body, largestUpdate+1))
+	if len(body) > largestUpdate {
+		p.refuse(w, r, http.StatusRequestEntityTooLarge, fmt.Sprintf("the body is longer than %d bytes", largestUpdate))
+		return
+	}
+	asked := map[string]string{}
 	if err == nil {
-		err = json.Unmarshal(body, &update)
+		asked, err = arguments(r, body, rest[1])
 	}
 	if err != nil {
 		p.refuse(w, r, http.StatusBadRequest, `the body must be JSON such as {"updateState":"CLOSE"}: `+err.Error())
 		return
 	}
-	to, ok := updates()[update.UpdateState]
-	if !ok {
-		p.refuse(w, r, http.StatusBadRequest, fmt.Sprintf("updateState is %q, must be CLOSE, FORCE_OPEN or DISABLE", update.UpdateState))
+	name, named := asked["name"]
+	update, given := asked["updateState"]
+	to, known := updates()[canonical(update)]
+	i := at.index(name)
+	switch {
+	case given && named && strings.TrimFunc(update, func(r rune) bool { return r <= ' ' }) == "":
+		p.refuse(w, r, http.StatusInternalServerError, "updateState is empty, must be CLOSE, FORCE_OPEN or DISABLE")
 		return
-	}
-	i := slices.IndexFunc(at.watched, func(b *breaker) bool { return b.name == name })
-	if i < 0 {
+	case !known || !named:
+		p.refuse(w, r, http.StatusBadRequest, fmt.Sprintf("updateState is %q, must be CLOSE, FORCE_OPEN or DISABLE, and the name must not be null", update))
+		return
+	case i < 0:
 		p.refuse(w, r, http.StatusNotFound, fmt.Sprintf("there is no circuit breaker %q, and none is created here; GET %s/circuitbreakers lists them", name, ActuatorPath))
 		return
 	}
@@ -216,25 +283,34 @@ func eventTypes() []string {
 	return all
 }
 
-// serveEvents answers with the events of all breakers, of one, or of one and a type. Those
-// of all are in the order of their times, those of one breaker in the order in which it
-// published them. A name that nobody has has no events.
+// serveEvents answers with the events of all breakers, of one, or of one and a type. A name
+// that nobody has has no events, of whatever type.
 func (p *Proxy) serveEvents(at *instance, w http.ResponseWriter, r *http.Request, rest []string) {
-	kind := ""
-	if len(rest) == 3 {
+	name, kind := "", ""
+	if len(rest) > 1 {
+		name = rest[1]
+	}
+	if len(rest) > 2 {
 		kind = strings.ToUpper(rest[2])
-		if !slices.Contains(eventTypes(), kind) {
-			p.refuse(w, r, http.StatusBadRequest, fmt.Sprintf("the event type is %q, must be one of %s", rest[2], strings.Join(eventTypes(), ", ")))
+		if at.index(name) >= 0 && !slices.Contains(eventTypes(), kind) {
+			p.refuse(w, r, http.StatusInternalServerError, fmt.Sprintf("the event type is %q, must be one of %s", rest[2], strings.Join(eventTypes(), ", ")))
 			return
 		}
 	}
+	writeActuator(w, map[string]any{"circuitBreakerEvents": at.events(name, kind)})
+}
+
+// events returns the events of a breaker, or of all if name is empty, and of a type, or of
+// all if it is empty. Those of all breakers are in the order of their times, those of one
+// in the order in which it published them.
+func (at *instance) events(name, kind string) []event {
 	type stamped struct {
 		event
 		at time.Time
 	}
 	var found []stamped
 	for _, l := range at.looks() {
-		if len(rest) > 1 && l.name != rest[1] {
+		if name != "" && l.name != name {
 			continue
 		}
 		for _, e := range l.journal.events {
@@ -243,44 +319,17 @@ func (p *Proxy) serveEvents(at *instance, w http.ResponseWriter, r *http.Request
 			}
 		}
 	}
-	if len(rest) == 1 {
+	if name == "" {
 		slices.SortStableFunc(found, func(a, b stamped) int { return a.at.Compare(b.at) })
 	}
 	told := make([]event, 0, len(found))
 	for _, s := range found {
 		told = append(told, s.event)
 	}
-	writeActuator(w, map[string]any{"circuitBreakerEvents": told})
+	return told
 }
 
-// health is a component's health, as Spring Boot tells it.
-type health struct {
-	Status     string            `json:"status"`
-	Components map[string]health `json:"components,omitempty"`
-	Details    any               `json:"details,omitempty"`
-}
-
-// serveHealth answers 200 and UP whatever the breakers do: their own statuses are in no
-// order of severity that Spring Boot knows, so that they do not bear on the whole.
-func (p *Proxy) serveHealth(at *instance, w http.ResponseWriter, _ *http.Request, _ []string) {
-	all := health{Status: "UNKNOWN"}
-	each := make(map[string]health, len(at.watched))
-	for _, l := range at.looks() {
-		h := health{Status: "UNKNOWN", Details: l.details()}
-		switch l.state {
-		case breakerref.Closed:
-			h.Status, all.Status = "UP", "UP"
-		case breakerref.Open, breakerref.HalfOpen:
-			h.Status = "CIRCUIT_" + l.state.String()
-		case breakerref.Disabled, breakerref.MetricsOnly, breakerref.ForcedOpen:
-		}
-		each[l.name] = h
-	}
-	all.Details = each
-	writeActuator(w, health{Status: "UP", Components: map[string]health{"circuitBreakers": all, "ping": {Status: "UP"}}})
-}
-
-// writeActuator sends what was asked for.
+// writeActuator sends what was asked for, as the type that was picked for it.
 func writeActuator(w http.ResponseWriter, value any) {
-	writeJSONAs(w, http.StatusOK, actuatorJSON, value)
+	writeJSONAs(w, http.StatusOK, w.Header().Get("Content-Type"), value)
 }

@@ -96,8 +96,11 @@
 //	GET  /actuator/circuitbreakerevents                 events of all breakers, by time
 //	GET  /actuator/circuitbreakerevents/{name}          of one, as it published them
 //	GET  /actuator/circuitbreakerevents/{name}/{type}   of one type, such as NOT_PERMITTED
-//	GET  /actuator/health                               components circuitBreakers and ping
+//	GET  /actuator/health[/{component}]                 circuitBreakers, ping, liveness, readiness
 //	GET  /actuator/prometheus                           resilience4j_circuitbreaker_*
+//
+// TestActuatorAgreesWithSpring plays a story to both and compares what they answer to the
+// letter: the status, the type, the order of fields and labels, the form of numbers.
 //
 // What surprises there does so here:
 //
@@ -109,12 +112,33 @@
 //   - A longest call (calls_seconds_max) is forgotten after two to three minutes.
 //   - Health is UP and 200 whatever the breakers do: CIRCUIT_OPEN and CIRCUIT_HALF_OPEN
 //     are in no order of severity.
-//   - A name that nobody has has no events, and that is no error.
+//   - A name that nobody has has no events, and that is no error, nor is an unknown type
+//     then. An unknown type of a breaker that there is is answered with 500.
+//   - An update is read leniently: force-open and " Close " will do, what follows the JSON
+//     is not looked at, and a field name or a parameter ?updateState= comes before what it
+//     stands beside. Without a Content-Type of JSON it is answered with 415, which is what
+//     curl -d gets. An empty state is answered with 500, any other wrong one with 400.
+//   - A CLOSE of a closed breaker empties its window, and publishes nothing.
+//   - Who accepts application/json gets it, others application/vnd.spring-boot.actuator.v3+json,
+//     and who accepts neither gets 406. /actuator/prometheus answers in OpenMetrics to who
+//     names it, as a Prometheus server does, however low its quality.
 //
 // Here only:
 //
 //   - An update of a name that nobody has is answered with 404, where the library makes a
 //     breaker of that name: in a test it is a slip.
-//   - The words of errorMessage are the proxy's, not those of a Java exception.
+//   - The words of errorMessage are the proxy's, not those of a Java exception. An error has
+//     a message, which Spring Boot leaves out unless told otherwise, and is JSON whatever
+//     was accepted, where Spring Boot has a page for browsers and nothing for others.
 //   - An event's time is that of the breaker's clock, in UTC: a timer's is when it was due.
+//     Events of one cause, such as a failure and the transition, have the same time.
+//   - Health shows all details, and all breakers, as with show-details=always,
+//     health.circuitbreakers.enabled, registerHealthIndicator and probes.enabled. It has no
+//     diskSpace and no ssl.
+//   - Only series of breakers are told to Prometheus, with other words of help, never in
+//     protobuf, and all of them: includedNames is not read.
+//   - There is no list of links at /actuator itself, no OPTIONS, no CORS, no ;parameters in
+//     a path. A slash in a breaker's name is written %2F, which Tomcat refuses.
+//   - Of Accept only types and q are read, and what is malformed is left out. An update's
+//     body has at most 64 KiB, or 413 is the answer.
 package proxy

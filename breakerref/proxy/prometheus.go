@@ -17,14 +17,13 @@ const seriesPrefix = "resilience4j_circuitbreaker_"
 // servePrometheus answers with the series that micrometer makes of Resilience4j's
 // circuit breakers, in its order: by name, then by the labels' values.
 func (p *Proxy) servePrometheus(at *instance, w http.ResponseWriter, _ *http.Request, _ []string) {
-	w.Header().Set("Content-Type", "text/plain;version=0.0.4;charset=utf-8")
+	x := &series{looks: at.looks(), open: w.Header().Get("Content-Type") == openMetrics}
 	w.WriteHeader(http.StatusOK)
-	_, _ = io.WriteString(w, exposition(at.looks()))
+	_, _ = io.WriteString(w, x.exposition())
 }
 
 // exposition writes the series of breakers that are sorted by name.
-func exposition(looks []look) string {
-	x := &series{looks: looks}
+func (x *series) exposition() string {
 	x.begin("buffered_calls", "gauge", "Calls in the window, by what came of them.")
 	x.kind("failed", func(l look) float64 { return float64(l.metrics.Failed) })
 	x.kind("successful", func(l look) float64 { return float64(l.metrics.Buffered - l.metrics.Failed) })
@@ -48,6 +47,9 @@ func exposition(looks []look) string {
 	x.kind("successful", func(l look) float64 { return float64(l.metrics.Slow - l.metrics.SlowFailed) })
 	x.begin("state", "gauge", "1 for the state that the breaker is in, 0 for the others.")
 	x.states()
+	if x.open {
+		x.text.WriteString("# EOF\n")
+	}
 	return x.text.String()
 }
 
@@ -57,13 +59,20 @@ func seconds(d time.Duration) string { return javaNumber(float64(d)/float64(time
 // series is text under construction.
 type series struct {
 	looks []look
+	open  bool   // in OpenMetrics, not in Prometheus' own text format
 	name  string // of the series that lines are written of
 	text  strings.Builder
 }
 
-// begin starts a series, whose name is given without its prefix.
+// begin starts a series, whose name is given without its prefix. OpenMetrics names a
+// counter without its suffix.
 func (x *series) begin(name, kind, help string) {
 	x.name = seriesPrefix + name
+	if x.open {
+		family := strings.TrimSuffix(x.name, "_total")
+		fmt.Fprintf(&x.text, "# TYPE %s %s\n# HELP %s %s\n", family, kind, family, help)
+		return
+	}
 	fmt.Fprintf(&x.text, "# HELP %s %s\n# TYPE %s %s\n", x.name, help, x.name, kind)
 }
 

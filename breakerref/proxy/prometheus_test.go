@@ -19,7 +19,11 @@ func (w *world) series(t *testing.T) string {
 	if r.err != nil || r.status != 200 {
 		t.Fatalf("got %d, %v", r.status, r.err)
 	}
-	return regexp.MustCompile(`(?m)^# HELP \S+ .*\n`).ReplaceAllString(r.body, "")
+	return withoutHelp(r.body)
+}
+
+func withoutHelp(text string) string {
+	return regexp.MustCompile(`(?m)^# HELP \S+ .*\n`).ReplaceAllString(text, "")
 }
 
 // wantSeries looks for lines, whose names are given without their common beginning.
@@ -52,6 +56,14 @@ func TestPrometheus(t *testing.T) {
 		w.send(t.Context(), http.MethodGet, "/a", nil).want(t, 200, proxy.SourcePrimary)
 		if diff := cmp.Diff(allSeries, w.series(t)); diff != "" {
 			t.Errorf("the series (-want +got):\n%s", diff)
+		}
+		_, r := w.accepting(t, "/prometheus", "application/openmetrics-text")
+		want := strings.ReplaceAll(allSeries, "_total counter", " counter") + "# EOF\n"
+		if diff := cmp.Diff(want, withoutHelp(r.body)); diff != "" {
+			t.Errorf("the series in OpenMetrics (-want +got):\n%s", diff)
+		}
+		if !strings.Contains(r.body, "not_permitted_calls counter\n# HELP resilience4j_circuitbreaker_not_permitted_calls ") {
+			t.Errorf("the help is elsewhere or of another name: %s", r.body)
 		}
 	})
 }
