@@ -170,6 +170,7 @@ type reply struct {
 	body   string
 	took   time.Duration
 	err    error
+	header http.Header
 }
 
 func (w *world) get(ctx context.Context) reply {
@@ -188,7 +189,7 @@ func (w *world) send(ctx context.Context, method, path string, body io.Reader) r
 	}
 	defer resp.Body.Close()
 	text, err := io.ReadAll(resp.Body)
-	return reply{resp.StatusCode, resp.Header.Get(proxy.Source), string(text), time.Since(start), err}
+	return reply{resp.StatusCode, resp.Header.Get(proxy.Source), string(text), time.Since(start), err, resp.Header}
 }
 
 func (r reply) want(t *testing.T, status int, source string) {
