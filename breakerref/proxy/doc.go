@@ -1,6 +1,6 @@
-// Package proxy runs the reference breaker as a service: an HTTP server that asks
-// one dependency behind a [breakerref.Machine] and answers from a fallback. It is
-// the known-good system under test, and a bad one by configuration.
+// Package proxy runs a reference breaker as a service: an HTTP server that asks one
+// dependency behind a [breakerref.Machine], or another [model], and answers from a
+// fallback. It is the known-good system under test, and a bad one by configuration.
 //
 // # A request
 //
@@ -15,8 +15,10 @@
 //	secondary  the second source, passed on in the same way
 //	cache      the dependency, earlier
 //	fallback   the configured fallback
-//	none       nobody: 503 when the breaker refused the call, 502 when the call
-//	           failed without an answer; the body is JSON with the reason
+//	none       nobody: 503 when the breaker or the bulkhead refused the call, 429 when
+//	           the rate limiter did (with Retry-After and X-RateLimit-Limit, -Remaining
+//	           and -Reset, in whole seconds), 502 when the call failed without an
+//	           answer; the body is JSON with the reason
 //
 // With Instance the header X-Faultline-Instance says which instance has answered, in
 // every answer, also where the dependency's own says otherwise.
@@ -55,23 +57,44 @@
 // since nobody interrupts its thread. Only Close cancels calls; their permissions
 // are released, without an outcome.
 //
-// # Retry
+// # Policies
 //
-// Retries lie outside the breaker, which is Resilience4j's default order: each
-// attempt asks the breaker and is recorded. A refusal of the breaker ends the
-// retrying, as with a retry that ignores CallNotPermittedException; one of the
-// bulkhead does not.
+// They nest as Resilience4j's annotations do, Retry(CircuitBreaker(RateLimiter(
+// TimeLimiter(Bulkhead(call))))), or in the Order that is given. Timeout, the patience of
+// the client that makes the call, lies inside of all of them.
 //
-// # Bulkhead, workers, routes
+//   - Retry: each attempt passes all that is inside. A refusal of the breaker ends the
+//     retrying, as with a retry that ignores CallNotPermittedException; one of rate
+//     limiter or bulkhead does not. Its Predicates are the proxy's: what is no good answer
+//     is tried again.
+//   - RateLimiter: who has to wait is held, and so is who is refused by an
+//     AtomicRateLimiter, for all of its timeoutDuration.
+//   - TimeLimiter: the time runs from when there would be a future, so that waiting for a
+//     Bulkhead (but not in the queue of a ThreadPool) does not count. Work that is not
+//     cancelled runs on, holds its place, and nobody hears of what comes of it.
+//   - Bulkhead, ThreadPool: one of them.
 //
-// The bulkhead lies inside the breaker, as in Resilience4j's default order, and has no
-// queue. A call that it refuses is neither a success nor a failure, as in a service
-// that lists BulkheadFullException under ignoreExceptions, so that the actuator tells of
-// it as IGNORED_ERROR (the library's default counts it as a failure, so that a crowd opens the breaker of a healthy dependency); it is
-// answered as one that the breaker refused, with another reason. Workers bounds the
-// requests of the whole service, whatever their route: who finds none free waits, from
-// when its body was read. A route has a dependency and a breaker of its own, or an
-// answer that needs neither. A [Defect] makes a service wrong in one way, and is
+// What rate limiter and bulkhead refuse inside of the breaker is neither a success nor a
+// failure, as in a service that lists their exceptions under ignoreExceptions, so that the
+// actuator tells of it as IGNORED_ERROR; with RejectionsFail it is a failure, which is the
+// library's default, and a crowd opens the breaker of a healthy dependency.
+//
+// # Other breakers
+//
+// With Model another breaker decides in place of Resilience4j's. A call that it makes wait
+// for another one (cockatiel, pybreaker) waits; a call that it answers with its own error
+// although it was made (pybreaker) is answered as one that was refused; a call that it
+// gives so much time (Hystrix, opossum) is cut then at the latest. What a breaker
+// of hosts (Envoy, nginx, HAProxy) refuses would have gone to another host: give that host
+// as Secondary. There are no slow calls, and no actuator.
+//
+// # Workers, routes, instances
+//
+// Workers bounds the requests of an instance, whatever their route: who finds none free
+// waits, from when its body was read. A route has a dependency, a breaker and policies of
+// its own, or an answer that needs none of them. Several Instances share nothing but the
+// address and the dependency; they serve in turn, except a request whose header
+// X-Faultline-Instance names one. A [Defect] makes a service wrong in one way, and is
 // refused where it would not show.
 //
 // # Nothing is hidden
@@ -83,7 +106,7 @@
 // proxy from the environment.
 //
 // GET /-/healthz (200 while the proxy runs) and GET /-/state (JSON, of the breaker that
-// is asked where no route matches) are answered at once, with all workers busy too,
+// is asked where no route matches, of the instance whose turn it is to be looked at) are answered at once, with all workers busy too,
 // without asking a breaker or a dependency.
 //
 // # Actuator

@@ -15,6 +15,7 @@ type File struct {
 	name      string
 	instances map[string]block
 	configs   map[string]block
+	unread    map[string][]string // other modules by the instances that they speak of
 	problems  []error
 }
 
@@ -34,7 +35,7 @@ func Read(name string, src []byte, opt Options) (*File, error) {
 	if err != nil {
 		return nil, err
 	}
-	f := &File{name: name, instances: map[string]block{}, configs: map[string]block{}}
+	f := &File{name: name, instances: map[string]block{}, configs: map[string]block{}, unread: map[string][]string{}}
 	for _, doc := range docs {
 		if !f.active(doc, opt.Profiles) {
 			continue
@@ -68,7 +69,11 @@ func (f *File) active(doc []yamldoc.Property, profiles []string) bool {
 // add puts a property where it belongs, if it is one of circuit breakers.
 func (f *File) add(p yamldoc.Property, doc []yamldoc.Property, opt Options) {
 	path := segments(p.Key)
-	if len(path) < 3 || plain(path[0]) != "resilience4j" || plain(path[1]) != "circuitbreaker" {
+	switch {
+	case len(path) < 3 || plain(path[0]) != "resilience4j":
+		return
+	case plain(path[1]) != "circuitbreaker":
+		f.leave(path)
 		return
 	}
 	into := f.instances
@@ -106,6 +111,22 @@ func (f *File) add(p yamldoc.Property, doc []yamldoc.Property, opt Options) {
 	}
 	into[name][plain(key)] = p
 }
+
+// leave notes that another module has something of an instance.
+func (f *File) leave(path []string) {
+	section := plain(path[2])
+	if len(path) < 4 || section != "instances" && section != "backends" {
+		return
+	}
+	module, instance := path[0]+"."+path[1], path[3]
+	if !slices.Contains(f.unread[instance], module) {
+		f.unread[instance] = append(f.unread[instance], module)
+	}
+}
+
+// Unread returns what else the file has of an instance, such as resilience4j.retry, in
+// the order of the file. It is not read so far.
+func (f *File) Unread(instance string) []string { return f.unread[instance] }
 
 func (f *File) problem(p yamldoc.Property, format string, args ...any) {
 	f.problems = append(f.problems, fmt.Errorf("%s:%d:%d: %s: %s", f.name, p.At.Line, p.At.Col, p.Key, fmt.Sprintf(format, args...)))

@@ -110,6 +110,19 @@ func TestProfilesAndEnvironment(t *testing.T) {
 }
 
 // What is wrong is told with its place.
+// What is not read is told of.
+func TestUnread(t *testing.T) {
+	const text = "resilience4j:\n  circuitbreaker.instances.pay: {}\n  retry: {instances: {pay: {maxAttempts: 3, waitDuration: 1s}, other: {maxAttempts: 3}}}\n" +
+		"  thread-pool-bulkhead.backends.pay.coreThreadPoolSize: 3\n  bulkhead.configs.pay.maxConcurrentCalls: 3\n"
+	file, err := resilience4j.Read("application.yml", []byte(text), resilience4j.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]string{"resilience4j.retry", "resilience4j.thread-pool-bulkhead"}, file.Unread("pay")); diff != "" {
+		t.Errorf("unread of pay (-want +got):\n%s", diff)
+	}
+}
+
 func TestProblems(t *testing.T) {
 	const at = "resilience4j.circuitbreaker."
 	for src, want := range map[string]string{

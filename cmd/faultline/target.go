@@ -108,6 +108,9 @@ func (f *targetFlags) describe(url string, cfg proxy.Config) string {
 	if f.file != "" {
 		lines = append(lines, [2]string{"breaker", f.instance + " of " + f.file})
 	}
+	if len(f.unread) > 0 {
+		lines = append(lines, [2]string{"not read", strings.Join(f.unread, ", ") + " of " + f.instance + "; say it with flags"})
+	}
 	if cfg.Model != nil {
 		lines = append(lines, modelLines(*cfg.Model)...)
 	} else {

@@ -50,6 +50,7 @@ type targetFlags struct {
 	file             string   // application.yml, in place of the breaker's flags
 	instance         string   // in it
 	profiles         []string // of Spring that are active
+	unread           []string // what else the file has of the instance
 	given            []string // the flags of the breaker that were given
 }
 

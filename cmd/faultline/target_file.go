@@ -55,6 +55,7 @@ func (f *targetFlags) breaker() (breakerref.Config, error) {
 	case f.instance == "":
 		f.instance = all[0]
 	}
+	f.unread = file.Unread(f.instance)
 	return file.CircuitBreaker(f.instance)
 }
 
