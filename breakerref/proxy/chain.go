@@ -5,13 +5,14 @@ import (
 	"errors"
 	"net/http"
 	"net/url"
+	"slices"
 	"time"
 )
 
 // call is a request on its way to the dependency.
 type call struct {
-	base   context.Context // ends when the proxy stops
-	ctx    context.Context // of base; ends earlier if a policy gives up
+	base   context.Context //nolint:containedctx // Ends when the proxy stops; work that runs on has no other end.
+	ctx    context.Context //nolint:containedctx // Of base; ends earlier if a policy gives up. A call is what a request is in net/http.
 	number uint64          // of the service's calls
 	method string
 	url    *url.URL
@@ -75,8 +76,8 @@ type policy interface {
 // chain nests policies around a step, the first outermost.
 func chain(policies []policy, innermost step) step {
 	made := innermost
-	for i := len(policies) - 1; i >= 0; i-- {
-		made = policies[i].wrap(made)
+	for _, p := range slices.Backward(policies) {
+		made = p.wrap(made)
 	}
 	return made
 }

@@ -36,7 +36,7 @@ func newInstance(cfg Config, number int) (*instance, error) {
 	if cfg.Workers > 0 {
 		at.workers = make(chan struct{}, cfg.Workers)
 	}
-	main, err := newService(cfg, "primary", cfg.Service.numbered(number))
+	main, err := newService(cfg, "primary", cfg.numbered(number))
 	problems := []error{err}
 	at.main = main
 	for i, r := range cfg.Routes {
@@ -80,7 +80,7 @@ func (s Service) numbered(number int) Service {
 	if s.Retry != nil {
 		apart := *s.Retry
 		apart.Seed += uint64(number)
-		s.Policies.Retry = &apart
+		s.Retry = &apart
 	}
 	return s
 }

@@ -35,7 +35,7 @@ func TestInstancesServeInTurn(t *testing.T) {
 	bubble(t, cfg, func(t *testing.T, w *world) {
 		w.dep.answers(func(rw http.ResponseWriter, r *http.Request) {
 			rw.Header().Set("Seen", r.Header.Get(proxy.Instance))
-			rw.WriteHeader(503)
+			rw.WriteHeader(http.StatusServiceUnavailable)
 		})
 		var order []string
 		for range 7 {

@@ -71,8 +71,8 @@ func (p Policies) order() []Policy {
 	return p.Order
 }
 
-// Validate returns all that is wrong with the policies, joined, or nil.
-func (p Policies) Validate() error {
+// ValidatePolicies returns all that is wrong with the policies, joined, or nil.
+func (p Policies) ValidatePolicies() error {
 	problems := p.checkOrder()
 	require := func(ok bool, text string) {
 		if !ok {

@@ -314,14 +314,16 @@ func TestPoliciesAreChecked(t *testing.T) {
 		"there is a budget of retries, but no retry":                          func(c *proxy.Config) { b := retry.DefaultBudget(); c.RetryBudget = &b },
 		"there is a key of a rate limiter, but no rate limiter":               func(c *proxy.Config) { c.RateLimitKey = "X" },
 		`the key of the rate limiter is "a b", must be the name of a header`:  func(c *proxy.Config) { c.RateLimitKey = "a b" },
-		"there are a bulkhead of both kinds":                                  func(c *proxy.Config) { c.Bulkhead, c.ThreadPool = places(1), &bulkhead.ThreadPoolConfig{Core: 1, Max: 1} },
-		"the retry: maxAttempts is 0":                                         func(c *proxy.Config) { c.Retry = &retry.Config{} },
-		"the rate limiter: ":                                                  func(c *proxy.Config) { c.RateLimiter = limit.GCRAConfig{} },
-		"the time limiter: timeoutDuration":                                   func(c *proxy.Config) { c.TimeLimiter = &timelimit.Config{Timeout: -1} },
-		"the bulkhead: maxConcurrentCalls":                                    func(c *proxy.Config) { c.Bulkhead = places(-1) },
-		"the thread pool: ":                                                   func(c *proxy.Config) { c.ThreadPool = &bulkhead.ThreadPoolConfig{} },
-		"the number of instances is negative":                                 func(c *proxy.Config) { c.Instances = -1 },
-		"trip.rule":                                                           func(c *proxy.Config) { c.Model = &model.Config{} },
+		"there are a bulkhead of both kinds": func(c *proxy.Config) {
+			c.Bulkhead, c.ThreadPool = places(1), &bulkhead.ThreadPoolConfig{Core: 1, Max: 1}
+		},
+		"the retry: maxAttempts is 0":         func(c *proxy.Config) { c.Retry = &retry.Config{} },
+		"the rate limiter: ":                  func(c *proxy.Config) { c.RateLimiter = limit.GCRAConfig{} },
+		"the time limiter: timeoutDuration":   func(c *proxy.Config) { c.TimeLimiter = &timelimit.Config{Timeout: -1} },
+		"the bulkhead: maxConcurrentCalls":    func(c *proxy.Config) { c.Bulkhead = places(-1) },
+		"the thread pool: ":                   func(c *proxy.Config) { c.ThreadPool = &bulkhead.ThreadPoolConfig{} },
+		"the number of instances is negative": func(c *proxy.Config) { c.Instances = -1 },
+		"trip.rule":                           func(c *proxy.Config) { c.Model = &model.Config{} },
 		"the defect permits_all needs a breaker with a half-open state, nginx": func(c *proxy.Config) {
 			c.Model, c.Defect = preset(t, "nginx"), proxy.PermitsAll
 		},

@@ -151,7 +151,7 @@ func (s Service) check() (primary, secondary *url.URL, err error) {
 	if s.Model != nil {
 		problems = append(problems, s.Model.Validate(), CheckModel(s.Model, s.Defect))
 	}
-	problems = append(problems, s.Policies.Validate(), s.Defect.check(s))
+	problems = append(problems, s.ValidatePolicies(), s.Defect.check(s))
 	if s.Fallback != nil {
 		problems = append(problems, checkAnswer("the fallback", s.Fallback))
 	}

@@ -14,7 +14,6 @@ import (
 	"github.com/faultline-go/faultline/breakerref/proxy"
 	"github.com/faultline-go/faultline/breakerref/retry"
 	"github.com/faultline-go/faultline/breakerref/timelimit"
-	"github.com/faultline-go/faultline/internal/yamldoc"
 )
 
 // policyFlags are the flags of what lies around the breaker.
@@ -89,39 +88,49 @@ func (f *policyFlags) policies() proxy.Policies {
 
 // check says what is wrong with the policies, in the words of the command line.
 func (f *policyFlags) check() error {
-	var problems []error
+	problems := f.checkRetry()
 	refuse := func(bad bool, format string, args ...any) {
 		if bad {
 			problems = append(problems, fmt.Errorf(format, args...))
 		}
 	}
-	for _, d := range []struct {
-		name string
-		is   time.Duration
-	}{{"retry-wait", time.Duration(f.retryWait)}, {"retry-max-wait", time.Duration(f.retryMax)}} {
-		_, err := wholeMilliseconds(yamldoc.FormatDuration(d.is))
-		refuse(err != nil, "--%s: %w", d.name, err)
-		refuse(d.is > 0 && f.attempts == 1, "--%s %v: there is no retry to wait for; add --retry-attempts 3", d.name, d.is)
-	}
-	for _, only := range []struct {
-		name  string
-		given bool
-	}{{"retry-multiplier", f.multiplier != 0}, {"retry-random", f.random != 0}, {"retry-budget", f.budget != 0}} {
-		refuse(only.given && f.attempts == 1, "--%s: there is no retry; add --retry-attempts 3", only.name)
-	}
-	refuse(f.multiplier < 0 || math.IsInf(f.multiplier, 0) || math.IsNaN(f.multiplier), "--retry-multiplier %v: write a number above 0, as 2", f.multiplier)
-	refuse((f.multiplier > 0 || f.random > 0) && f.retryWait == 0, "--retry-wait: there is no wait that could grow or vary; add --retry-wait 100ms")
-	refuse(f.retryMax > 0 && f.multiplier == 0, "--retry-max-wait %v: the wait does not grow; add --retry-multiplier 2", time.Duration(f.retryMax))
 	refuse(f.limitKey != "" && f.limit == nil, "--rate-limit-key %s: there is no rate limiter; add --rate-limit", f.limitKey)
 	refuse(f.places != nil && f.threads != nil, "--threads: there is a bulkhead already; leave out --bulkhead, or this")
 	refuse(f.rejectionsFail && f.limit == nil && f.places == nil && f.threads == nil,
 		"--rejections-fail: there is nothing that rejects; add --rate-limit, --bulkhead or --threads")
 	if len(problems) == 0 {
-		if err := f.policies().Validate(); err != nil {
+		if err := f.policies().ValidatePolicies(); err != nil {
 			problems = append(problems, fmt.Errorf("--order %s: %w", strings.Join(f.order, ","), err))
 		}
 	}
 	return errors.Join(problems...)
+}
+
+// checkRetry says what is wrong with the retry.
+func (f *policyFlags) checkRetry() (problems []error) {
+	refuse := func(bad bool, format string, args ...any) {
+		if bad {
+			problems = append(problems, fmt.Errorf(format, args...))
+		}
+	}
+	for _, only := range []struct {
+		name  string
+		given bool
+		wait  timespan
+	}{
+		{"retry-wait", f.retryWait != 0, f.retryWait},
+		{"retry-max-wait", f.retryMax != 0, f.retryMax},
+		{"retry-multiplier", f.multiplier != 0, 0},
+		{"retry-random", f.random != 0, 0},
+		{"retry-budget", f.budget != 0, 0},
+	} {
+		refuse(only.given && f.attempts == 1, "--%s: there is no retry; add --retry-attempts 3", only.name)
+		refuse(time.Duration(only.wait)%time.Millisecond != 0, "--%s %s: must be in whole milliseconds", only.name, only.wait.String())
+	}
+	refuse(f.multiplier < 0 || math.IsInf(f.multiplier, 0) || math.IsNaN(f.multiplier), "--retry-multiplier %v: write a number above 0, as 2", f.multiplier)
+	refuse((f.multiplier > 0 || f.random > 0) && f.retryWait == 0, "--retry-wait: there is no wait that could grow or vary; add --retry-wait 100ms")
+	refuse(f.retryMax > 0 && f.multiplier == 0, "--retry-max-wait %s: the wait does not grow; add --retry-multiplier 2", f.retryMax.String())
+	return problems
 }
 
 // lines describe the policies.
