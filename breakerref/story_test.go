@@ -2,7 +2,6 @@ package breakerref_test
 
 import (
 	"fmt"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
@@ -11,6 +10,7 @@ import (
 	"github.com/cockroachdb/datadriven"
 
 	"github.com/faultline-go/faultline/breakerref"
+	"github.com/faultline-go/faultline/internal/stories"
 )
 
 // TestStories plays the stories in testdata/*.txt. A stanza "config" begins a new
@@ -21,28 +21,7 @@ import (
 // Run with -rewrite to write the answers anew, then read the difference: each line
 // is a claim about Resilience4j.
 func TestStories(t *testing.T) {
-	files, err := filepath.Glob("testdata/*.txt")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if len(files) == 0 {
-		t.Fatal("there are no stories")
-	}
-	for _, file := range files {
-		t.Run(strings.TrimSuffix(filepath.Base(file), ".txt"), func(t *testing.T) {
-			var s story
-			datadriven.RunTest(t, file, func(t *testing.T, d *datadriven.TestData) string {
-				switch d.Cmd {
-				case "config":
-					return s.begin(t, d)
-				case "do":
-					return s.play(t, d)
-				}
-				d.Fatalf(t, "unknown command %q", d.Cmd)
-				return ""
-			})
-		})
-	}
+	stories.Play(t, stories.Commands[story]{"config": (*story).begin, "do": (*story).play})
 }
 
 type story struct {

@@ -2,7 +2,6 @@ package bulkhead_test
 
 import (
 	"fmt"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -10,6 +9,7 @@ import (
 	"github.com/cockroachdb/datadriven"
 
 	"github.com/faultline-go/faultline/breakerref/bulkhead"
+	"github.com/faultline-go/faultline/internal/stories"
 )
 
 // TestStories plays the stories in testdata/*.txt. A stanza "semaphore" or "pool" begins
@@ -21,30 +21,9 @@ import (
 // next timer is due. "wait" moves the time; the bulkhead is not told. Run with -rewrite
 // to write the answers anew, then read the difference.
 func TestStories(t *testing.T) {
-	files, err := filepath.Glob("testdata/*.txt")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if len(files) == 0 {
-		t.Fatal("there are no stories")
-	}
-	for _, file := range files {
-		t.Run(strings.TrimSuffix(filepath.Base(file), ".txt"), func(t *testing.T) {
-			var s story
-			datadriven.RunTest(t, file, func(t *testing.T, d *datadriven.TestData) string {
-				switch d.Cmd {
-				case "semaphore":
-					return s.beginSemaphore(t, d)
-				case "pool":
-					return s.beginPool(t, d)
-				case "do":
-					return s.play(t, d)
-				}
-				d.Fatalf(t, "unknown command %q", d.Cmd)
-				return ""
-			})
-		})
-	}
+	stories.Play(t, stories.Commands[story]{
+		"semaphore": (*story).beginSemaphore, "pool": (*story).beginPool, "do": (*story).play,
+	})
 }
 
 type story struct {

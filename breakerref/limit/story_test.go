@@ -2,7 +2,6 @@ package limit_test
 
 import (
 	"fmt"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -12,6 +11,7 @@ import (
 	"github.com/cockroachdb/datadriven"
 
 	"github.com/faultline-go/faultline/breakerref/limit"
+	"github.com/faultline-go/faultline/internal/stories"
 )
 
 // TestStories plays the stories in testdata/*.txt. A stanza "new KIND field=value…"
@@ -26,28 +26,7 @@ import (
 //
 // Run with -rewrite to write the answers anew, then read the difference.
 func TestStories(t *testing.T) {
-	files, err := filepath.Glob("testdata/*.txt")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if len(files) == 0 {
-		t.Fatal("there are no stories")
-	}
-	for _, file := range files {
-		t.Run(strings.TrimSuffix(filepath.Base(file), ".txt"), func(t *testing.T) {
-			var s story
-			datadriven.RunTest(t, file, func(t *testing.T, d *datadriven.TestData) string {
-				switch d.Cmd {
-				case "new":
-					return s.begin(t, d)
-				case "do":
-					return s.play(t, d)
-				}
-				d.Fatalf(t, "unknown command %q", d.Cmd)
-				return ""
-			})
-		})
-	}
+	stories.Play(t, stories.Commands[story]{"new": (*story).begin, "do": (*story).play})
 }
 
 var storyStart = time.Date(2025, 1, 1, 0, 0, 0, 0, time.UTC)

@@ -2,7 +2,6 @@ package model_test
 
 import (
 	"fmt"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
@@ -11,6 +10,7 @@ import (
 	"github.com/cockroachdb/datadriven"
 
 	"github.com/faultline-go/faultline/breakerref/model"
+	"github.com/faultline-go/faultline/internal/stories"
 )
 
 // TestStories plays the stories in testdata/*.txt. A stanza "preset" begins a new
@@ -33,30 +33,14 @@ import (
 // Run with -rewrite to write the answers anew, then read the difference: each line
 // is a claim about a library.
 func TestStories(t *testing.T) {
-	files, err := filepath.Glob("testdata/*.txt")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if len(files) == 0 {
-		t.Fatal("there are no stories")
-	}
 	told := map[string]bool{}
-	for _, file := range files {
-		t.Run(strings.TrimSuffix(filepath.Base(file), ".txt"), func(t *testing.T) {
-			var s story
-			datadriven.RunTest(t, file, func(t *testing.T, d *datadriven.TestData) string {
-				switch d.Cmd {
-				case "preset":
-					told[d.CmdArgs[0].Key] = true
-					return s.begin(t, d)
-				case "do":
-					return s.play(t, d)
-				}
-				d.Fatalf(t, "unknown command %q", d.Cmd)
-				return ""
-			})
-		})
-	}
+	stories.Play(t, stories.Commands[story]{
+		"preset": func(s *story, t *testing.T, d *datadriven.TestData) string {
+			told[d.CmdArgs[0].Key] = true
+			return s.begin(t, d)
+		},
+		"do": (*story).play,
+	})
 	for _, name := range model.Presets() {
 		if !told[name] {
 			t.Errorf("no story tells of %s", name)

@@ -2,7 +2,6 @@ package retry_test
 
 import (
 	"fmt"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
@@ -11,6 +10,7 @@ import (
 	"github.com/cockroachdb/datadriven"
 
 	"github.com/faultline-go/faultline/breakerref/retry"
+	"github.com/faultline-go/faultline/internal/stories"
 )
 
 // TestStories plays the stories in testdata/*.txt:
@@ -24,19 +24,10 @@ import (
 //
 // Run with -rewrite to write the answers anew, then read the difference.
 func TestStories(t *testing.T) {
-	files, err := filepath.Glob("testdata/*.txt")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if len(files) == 0 {
-		t.Fatal("there are no stories")
-	}
-	for _, file := range files {
-		t.Run(strings.TrimSuffix(filepath.Base(file), ".txt"), func(t *testing.T) {
-			var s story
-			datadriven.RunTest(t, file, s.run)
-		})
-	}
+	stories.Play(t, stories.Commands[story]{
+		"policy": (*story).newPolicy, "call": (*story).call, "waits": (*story).waits, "bounds": (*story).bounds,
+		"budget": (*story).newBudget, "throttle": (*story).newThrottle, "do": (*story).do,
+	})
 }
 
 type story struct {
@@ -49,48 +40,39 @@ type story struct {
 	throttle   *retry.Throttle
 }
 
-func (s *story) run(t *testing.T, d *datadriven.TestData) string {
-	switch d.Cmd {
-	case "policy":
-		return s.newPolicy(t, d)
-	case "call":
-		var out strings.Builder
-		for line := range strings.Lines(d.Input) {
-			script := strings.TrimSpace(line)
-			fmt.Fprintf(&out, "%-8s %s\n", script, play(s.policy, s.calls, script, &s.counters))
-			s.calls++
-		}
-		return out.String()
-	case "waits":
-		return s.waits(number(t, d.CmdArgs[0].Key))
-	case "bounds":
-		var words []string
-		for attempt := 1; attempt <= number(t, d.CmdArgs[0].Key); attempt++ {
-			least, most := s.policy.Config().WaitBounds(attempt)
-			words = append(words, fmt.Sprintf("%v..%v", least, most))
-		}
-		return strings.Join(words, " ")
-	case "budget":
-		return s.newBudget(t, d)
-	case "throttle":
-		cfg := retry.ThrottleConfig{MaxTokens: 10, TokenRatio: 0.1}
-		for _, arg := range d.CmdArgs {
-			switch arg.Key {
-			case "max":
-				cfg.MaxTokens = number(t, arg.Vals[0])
-			case "ratio":
-				cfg.TokenRatio = decimal(t, arg.Vals[0])
-			default:
-				d.Fatalf(t, "unknown setting %q", arg.Key)
-			}
-		}
-		*s = story{throttle: must(retry.NewThrottle(cfg))}
-		return fmt.Sprint(s.throttle.Tokens())
-	case "do":
-		return s.do(t, d)
+func (s *story) call(_ *testing.T, d *datadriven.TestData) string {
+	var out strings.Builder
+	for line := range strings.Lines(d.Input) {
+		script := strings.TrimSpace(line)
+		fmt.Fprintf(&out, "%-8s %s\n", script, play(s.policy, s.calls, script, &s.counters))
+		s.calls++
 	}
-	d.Fatalf(t, "unknown command %q", d.Cmd)
-	return ""
+	return out.String()
+}
+
+func (s *story) bounds(t *testing.T, d *datadriven.TestData) string {
+	var words []string
+	for attempt := 1; attempt <= number(t, d.CmdArgs[0].Key); attempt++ {
+		least, most := s.policy.Config().WaitBounds(attempt)
+		words = append(words, fmt.Sprintf("%v..%v", least, most))
+	}
+	return strings.Join(words, " ")
+}
+
+func (s *story) newThrottle(t *testing.T, d *datadriven.TestData) string {
+	cfg := retry.ThrottleConfig{MaxTokens: 10, TokenRatio: 0.1}
+	for _, arg := range d.CmdArgs {
+		switch arg.Key {
+		case "max":
+			cfg.MaxTokens = number(t, arg.Vals[0])
+		case "ratio":
+			cfg.TokenRatio = decimal(t, arg.Vals[0])
+		default:
+			d.Fatalf(t, "unknown setting %q", arg.Key)
+		}
+	}
+	*s = story{throttle: must(retry.NewThrottle(cfg))}
+	return fmt.Sprint(s.throttle.Tokens())
 }
 
 func (s *story) newPolicy(t *testing.T, d *datadriven.TestData) string {
@@ -121,7 +103,8 @@ func (s *story) newPolicy(t *testing.T, d *datadriven.TestData) string {
 	return "ok"
 }
 
-func (s *story) waits(n int) string {
+func (s *story) waits(t *testing.T, d *datadriven.TestData) string {
+	n := number(t, d.CmdArgs[0].Key)
 	var words []string
 	for attempt := 1; attempt <= n; attempt++ {
 		words = append(words, strconv.FormatInt(s.policy.Config().WaitAfter(s.calls, attempt).Milliseconds(), 10))

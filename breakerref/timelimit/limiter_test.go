@@ -3,7 +3,6 @@ package timelimit_test
 import (
 	"errors"
 	"fmt"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -13,6 +12,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/faultline-go/faultline/breakerref/timelimit"
+	"github.com/faultline-go/faultline/internal/stories"
 )
 
 // TestStories plays the stories in testdata/*.txt. A stanza "limit" makes a limiter;
@@ -20,33 +20,19 @@ import (
 // work ends, and how, and prints what the caller gets when, and what the work does until
 // when. Run with -rewrite to write the answers anew, then read the difference.
 func TestStories(t *testing.T) {
-	files, err := filepath.Glob("testdata/*.txt")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if len(files) == 0 {
-		t.Fatal("there are no stories")
-	}
-	for _, file := range files {
-		t.Run(strings.TrimSuffix(filepath.Base(file), ".txt"), func(t *testing.T) {
-			var l timelimit.Limiter
-			datadriven.RunTest(t, file, func(t *testing.T, d *datadriven.TestData) string {
-				switch d.Cmd {
-				case "limit":
-					l = limiter(t, d)
-					return fmt.Sprint(l.Config().Work, ", cancels: ", l.Config().Cancels())
-				case "calls":
-					var out strings.Builder
-					for line := range strings.Lines(d.Input) {
-						fmt.Fprintf(&out, "%-36s %s\n", strings.TrimSpace(line), call(t, l, strings.Fields(line)))
-					}
-					return out.String()
-				}
-				d.Fatalf(t, "unknown command %q", d.Cmd)
-				return ""
-			})
-		})
-	}
+	stories.Play(t, stories.Commands[timelimit.Limiter]{
+		"limit": func(l *timelimit.Limiter, t *testing.T, d *datadriven.TestData) string {
+			*l = limiter(t, d)
+			return fmt.Sprint(l.Config().Work, ", cancels: ", l.Config().Cancels())
+		},
+		"calls": func(l *timelimit.Limiter, t *testing.T, d *datadriven.TestData) string {
+			var out strings.Builder
+			for line := range strings.Lines(d.Input) {
+				fmt.Fprintf(&out, "%-36s %s\n", strings.TrimSpace(line), call(t, *l, strings.Fields(line)))
+			}
+			return out.String()
+		},
+	})
 }
 
 func limiter(t *testing.T, d *datadriven.TestData) timelimit.Limiter {

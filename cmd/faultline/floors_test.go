@@ -12,7 +12,7 @@ import (
 // only packages of lower floors. ARCHITECTURE.md says what each is for.
 func floors() [][]string {
 	return [][]string{
-		{"target/trace", "target/match", "breakerref", "injector/fault", "attack/pace", "internal/yamldoc"},
+		{"target/trace", "target/match", "breakerref", "injector/fault", "attack/pace", "internal/yamldoc", "internal/stories"},
 		{"assert", "target/memnet", "breakerref/resilience4j", "breakerref/model", "breakerref/limit", "breakerref/bulkhead", "breakerref/retry", "breakerref/timelimit", "breakerref/differential"},
 		{"assert/report", "ci", "experiments"},
 		{"injector", "attack", "target", "breakerref/proxy"},
