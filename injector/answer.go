@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"encoding/json"
+	"io"
 	"maps"
 	"net"
 	"net/http"
@@ -19,14 +20,19 @@ type answer struct {
 	status int
 	header http.Header
 	body   []byte
+	fill   int64             // bytes of filler that follow
+	retry  *fault.RetryAfter // nil: no such header
 }
 
 // newAnswer prepares an answer. A JSON body is called JSON, as net/http would
 // call it text and clients would refuse to decode it.
 func newAnswer(r fault.Respond) answer {
-	a := answer{status: r.Status, header: http.Header{}, body: []byte(r.Body)}
+	a := answer{status: r.Status, header: http.Header{}, body: []byte(r.Body), fill: r.Fill, retry: r.RetryAfter}
 	for key, value := range r.Headers {
 		a.header.Set(key, value)
+	}
+	if r.HeaderFill > 0 {
+		a.header.Set("X-Faultline-Fill", filled(r.HeaderFill))
 	}
 	text := bytes.TrimSpace(a.body)
 	structured := len(text) > 0 && (text[0] == '{' || text[0] == '[') && json.Valid(text)
@@ -34,7 +40,7 @@ func newAnswer(r fault.Respond) answer {
 		a.header.Set("Content-Type", "application/json")
 	}
 	if mayHaveBody(a.status) {
-		a.header.Set("Content-Length", strconv.Itoa(len(a.body)))
+		a.header.Set("Content-Length", strconv.FormatInt(int64(len(a.body))+a.fill, 10))
 	}
 	return a
 }
@@ -53,9 +59,10 @@ func (x *exchange) answer(a answer) ending {
 	}
 	maps.Copy(x.w.Header(), a.header)
 	x.w.WriteHeader(a.status)
-	if n := len(a.body); n > 0 && x.r.Method != http.MethodHead {
-		x.w.send(a.body[:n-1])
-		x.w.send(a.body[n-1:])
+	if n := int64(len(a.body)) + a.fill; n > 0 && x.r.Method != http.MethodHead {
+		body := bytes.NewReader(a.body)
+		x.w.sendFrom(body, n-1)
+		x.w.sendFrom(body, 1)
 	}
 	if err := http.NewResponseController(x.w.ResponseWriter).Flush(); err != nil || x.w.err != nil {
 		return x.gone()
@@ -93,8 +100,13 @@ func (w *answerWriter) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// send writes p; an error is kept in w.err.
-func (w *answerWriter) send(p []byte) { _, _ = w.Write(p) }
+// sendFrom writes so many bytes of a body, and filler where that ends; an error is kept in
+// w.err.
+func (w *answerWriter) sendFrom(body *bytes.Reader, n int64) {
+	// Both errors are kept: that of reading, which there is none of, and that of writing.
+	sent, _ := io.CopyN(struct{ io.Writer }{w}, body, min(n, int64(body.Len())))
+	_ = fill(w, n-sent)
+}
 
 // Hijack notes that the connection becomes a tunnel: the answer was a 101.
 func (w *answerWriter) Hijack() (net.Conn, *bufio.ReadWriter, error) {

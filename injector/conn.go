@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -29,7 +30,11 @@ func (w watched) Accept() (net.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &conn{Conn: c, injector: w.injector, fresh: true, since: time.Now(), phase: w.injector.phase.Load().name}, nil
+	closed := make(chan struct{})
+	return &conn{
+		Conn: c, injector: w.injector, closed: closed, close: sync.OnceFunc(func() { close(closed) }),
+		fresh: true, since: time.Now(), phase: w.injector.phase.Load().name,
+	}, nil
 }
 
 // conn is a connection of a caller. What it is for is to tell, at its end, whether
@@ -37,6 +42,9 @@ func (w watched) Accept() (net.Conn, error) {
 type conn struct {
 	net.Conn
 	injector *Injector
+	closed   chan struct{}
+	close    func()                // closes closed, once
+	pace     atomic.Pointer[pacer] // of what is sent; nil: none
 
 	mu     sync.Mutex
 	busy   bool      // a request was read and is served
@@ -83,7 +91,46 @@ func (c *conn) Write(p []byte) (int, error) {
 		c.said = time.Now()
 	}
 	c.mu.Unlock()
+	if slow := c.pace.Load(); slow != nil {
+		return slow.write(c, p)
+	}
 	return c.Conn.Write(p)
+}
+
+// Close ends what waits to be sent, too.
+func (c *conn) Close() error {
+	c.close()
+	return c.Conn.Close()
+}
+
+// slow has so many bytes a second sent from now on; 0: as many as there are.
+func (c *conn) slow(rate int64) {
+	if rate == 0 {
+		c.pace.Store(nil)
+		return
+	}
+	c.pace.Store(&pacer{pace: pace{rate: rate}})
+}
+
+// pacer sends at a pace. Who sends on a connection does so alone.
+type pacer struct{ pace }
+
+// write sends p, piece by piece.
+func (s *pacer) write(c *conn, p []byte) (int, error) {
+	for sent := 0; ; {
+		n := s.piece(len(p) - sent)
+		timer := time.NewTimer(time.Until(s.due(n, time.Now())))
+		select {
+		case <-timer.C:
+		case <-c.closed:
+			timer.Stop()
+			return sent, net.ErrClosed
+		}
+		n, err := c.Conn.Write(p[sent : sent+n])
+		if sent += n; err != nil || sent == len(p) {
+			return sent, err
+		}
+	}
 }
 
 // CloseWrite lets the server end a connection softly, where the network can.

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/faultline-go/faultline/injector/fault"
+	"github.com/faultline-go/faultline/injector/wire"
 	"github.com/faultline-go/faultline/target/match"
 	"github.com/faultline-go/faultline/target/trace"
 )
@@ -143,6 +144,9 @@ func (x *exchange) play() ending {
 // upstream is to get is kept; one that can be passed on at once is left alone.
 func (x *exchange) takeBody() (io.Closer, error) {
 	rule := x.verdict.Rule
+	if rule != nil && rule.ReadRate > 0 {
+		x.r.Body = &slowBody{ReadCloser: x.r.Body, pace: pace{rate: rule.ReadRate}, wait: x.sleepUntil}
+	}
 	if x.healthy == nil || rule != nil && rule.Action != fault.ActionPass {
 		_, err := io.Copy(io.Discard, x.r.Body)
 		return x.r.Body, err
@@ -168,11 +172,11 @@ func (x *exchange) act() ending {
 	case fault.ActionPass:
 		return x.behave()
 	case fault.ActionRespond:
-		return x.answer(x.answers[rule])
-	case fault.ActionReset:
-		return x.sever(true)
-	case fault.ActionClose:
-		return x.sever(false)
+		return x.reply(x.dated(x.answers[rule]))
+	case fault.ActionReset, fault.ActionClose:
+		return x.sever(rule.Action)
+	case fault.ActionGarbage:
+		return x.perform(wire.Garbage(rule.Garbage, x.verdict.Draw), 0)
 	case fault.ActionHang:
 		return x.hang()
 	}
@@ -187,7 +191,16 @@ func (x *exchange) behave() ending {
 	if !x.sleepUntil(time.Now().Add(x.cfg.Stub.Latency)) {
 		return x.gone()
 	}
-	return x.answer(x.stub)
+	return x.reply(x.dated(x.stub))
+}
+
+// dated returns an answer with what depends on when it is sent.
+func (x *exchange) dated(a answer) answer {
+	if a.retry != nil {
+		a.header = a.header.Clone()
+		a.header.Set("Retry-After", retryAfter(*a.retry, time.Now()))
+	}
+	return a
 }
 
 // hang says nothing until the caller leaves or the fault ends.
@@ -197,7 +210,7 @@ func (x *exchange) hang() ending {
 	case <-x.r.Context().Done():
 		e = x.gone()
 	case <-x.phase.ended:
-		e = x.sever(false)
+		e = x.sever(fault.ActionClose)
 	}
 	e.outcome = trace.OutcomeHang
 	return e

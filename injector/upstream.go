@@ -87,7 +87,16 @@ func (x *exchange) forward() (e ending) {
 			panic(p)
 		}
 	}()
-	x.healthy.ServeHTTP(x.w, x.r.WithContext(context.WithValue(x.r.Context(), noAnswerKey{}, &failed)))
+	asked := x.r.WithContext(context.WithValue(x.r.Context(), noAnswerKey{}, &failed))
+	if x.form() == (fault.Form{}) {
+		x.healthy.ServeHTTP(x.w, asked)
+	} else {
+		kept := &capture{header: http.Header{}}
+		x.healthy.ServeHTTP(kept, asked)
+		if failed.error == nil && x.r.Context().Err() == nil && !x.body.failed.Load() {
+			return x.replyKept(kept)
+		}
+	}
 	switch {
 	case failed.error == nil && x.w.err == nil:
 		return ending{outcome: trace.OutcomeAnswered, status: x.w.status, at: x.w.last}
@@ -97,6 +106,22 @@ func (x *exchange) forward() (e ending) {
 	e = x.answer(newAnswer(fault.Respond{
 		Status: http.StatusBadGateway,
 		Body:   fmt.Sprintf("faultline: injector %s could not reach its upstream %s: %v\n", x.cfg.Name, x.cfg.Upstream, failed.error),
+	}))
+	if e.outcome == trace.OutcomeAnswered {
+		e.outcome = trace.OutcomeUpstream
+	}
+	return e
+}
+
+// replyKept sends the upstream's answer in the form that the rule gives it.
+func (x *exchange) replyKept(kept *capture) ending {
+	if !kept.over {
+		return x.reply(kept.answer())
+	}
+	e := x.answer(newAnswer(fault.Respond{
+		Status: http.StatusBadGateway,
+		Body: fmt.Sprintf("faultline: injector %s cannot send this answer of its upstream %s in another form: it is longer than %d bytes\n",
+			x.cfg.Name, x.cfg.Upstream, mostCaptured),
 	}))
 	if e.outcome == trace.OutcomeAnswered {
 		e.outcome = trace.OutcomeUpstream

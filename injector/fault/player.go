@@ -93,7 +93,7 @@ func (ph *Phase) Decide(r Request) Verdict {
 		}
 		index := ph.seen[n].Add(1) - 1
 		if ruled.rule.Select.Hit(index) {
-			return Verdict{Rule: ruled.rule, Index: index, Latency: ruled.rule.Latency.draw(ruled.hash, index)}
+			return Verdict{Rule: ruled.rule, Index: index, Latency: ruled.rule.Latency.draw(ruled.hash, index), hash: ruled.hash}
 		}
 	}
 	return Verdict{}

@@ -21,6 +21,11 @@ type Rule struct {
 	// Stealth sends a connection fault before the first byte. Clients that
 	// resend a request whose reused connection died (Go's does) then hide it.
 	Stealth bool `json:"stealth,omitempty" yaml:"stealth,omitempty"`
+	Form    Form `json:"form" yaml:"form"`                           // of the answer, for ActionRespond and ActionPass
+	Garbage int  `json:"garbage,omitempty" yaml:"garbage,omitempty"` // bytes, for ActionGarbage
+	// ReadRate is how many bytes of the request's body are read in a second, before the
+	// latency begins; 0: as they come.
+	ReadRate int64 `json:"read_rate,omitempty" yaml:"read_rate,omitempty"`
 }
 
 // Match selects requests; empty parts match everything.
@@ -60,13 +65,30 @@ const (
 	ActionReset   Action = "reset"   // RST on the wire
 	ActionClose   Action = "close"   // FIN without a complete answer
 	ActionHang    Action = "hang"    // nothing, until the caller leaves or the phase ends
+	ActionGarbage Action = "garbage" // random bytes that are no HTTP, then FIN
 )
+
+// Actions are all of them.
+func Actions() []Action {
+	return []Action{ActionPass, ActionRespond, ActionReset, ActionClose, ActionHang, ActionGarbage}
+}
 
 // Respond is a canned answer.
 type Respond struct {
 	Status  int               `json:"status,omitempty" yaml:"status,omitempty"`
 	Headers map[string]string `json:"headers,omitempty" yaml:"headers,omitempty"`
 	Body    string            `json:"body,omitempty" yaml:"body,omitempty"`
+
+	Fill       int64       `json:"fill,omitempty" yaml:"fill,omitempty"`               // bytes of text that follow Body
+	HeaderFill int64       `json:"header_fill,omitempty" yaml:"header_fill,omitempty"` // bytes of a header X-Faultline-Fill
+	RetryAfter *RetryAfter `json:"retry_after,omitempty" yaml:"retry_after,omitempty"`
+}
+
+// RetryAfter is the header of that name: a number of seconds or, with Date, an HTTP-date
+// so long after the answer, by the injector's clock (RFC 9110, section 10.2.3).
+type RetryAfter struct {
+	In   time.Duration `json:"in" yaml:"in"` // in whole seconds
+	Date bool          `json:"date,omitempty" yaml:"date,omitempty"`
 }
 
 // Latency is uniform in [Min, Max]; equal ends make it fixed.
@@ -99,4 +121,10 @@ type Verdict struct {
 	Rule    *Rule         // nil: no rule hit it
 	Index   uint64        // among the requests that the rule saw
 	Latency time.Duration // drawn from Rule.Latency by (seed, rule, index)
+
+	hash uint64 // of seed and rule
 }
+
+// Draw returns the n-th of the random numbers that are this verdict's own, by (seed, rule,
+// index). It must be one of a rule.
+func (v Verdict) Draw(n uint64) uint64 { return mix(mix(v.hash+(v.Index+1)*golden) + (n+1)*golden) }

@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 )
 
 // Problem is one thing wrong with a script.
@@ -169,16 +170,46 @@ func (r Rule) checkAction(ps *problems) {
 	switch r.Action {
 	case ActionRespond:
 		*ps = append(*ps, r.Respond.Problems()...)
-	case ActionPass, ActionReset, ActionClose, ActionHang:
-		if r.Respond.Status != 0 || r.Respond.Body != "" || len(r.Respond.Headers) > 0 {
+	case ActionPass, ActionReset, ActionClose, ActionHang, ActionGarbage:
+		if !r.Respond.zero() {
 			ps.add("respond", "has no meaning with action %s", r.Action)
 		}
 	default:
-		ps.add("action", "%q is none of pass, respond, reset, close, hang", r.Action)
+		ps.add("action", "%q is none of %s", r.Action, words(Actions()))
 	}
-	if r.Stealth && (r.Action == ActionRespond || r.Action == ActionPass) {
+	answers := r.Action == ActionRespond || r.Action == ActionPass
+	if r.Stealth && (answers || r.Action == ActionGarbage) {
 		ps.add("stealth", "has no meaning with action %s; only reset, close and hang end a connection", r.Action)
 	}
+	if r.Form != (Form{}) && !answers {
+		ps.add("form", "has no meaning with action %s, which gives no answer", r.Action)
+	}
+	r.Form.check(ps)
+	if garbage := r.Action == ActionGarbage; garbage && (r.Garbage < 1 || r.Garbage > mostGarbage) {
+		ps.add("garbage", "is %d bytes; write 1 to %d", r.Garbage, mostGarbage)
+	} else if !garbage && r.Garbage != 0 {
+		ps.add("garbage", "has no meaning with action %s", r.Action)
+	}
+	if r.ReadRate < 0 {
+		ps.add("read_rate", "is %d bytes a second; must be above 0", r.ReadRate)
+	}
+}
+
+// mostGarbage is how many random bytes are made at most for one answer.
+const mostGarbage = 1 << 20
+
+// words lists names for an error.
+func words[S ~string](names []S) string {
+	all := make([]string, 0, len(names))
+	for _, n := range names {
+		all = append(all, string(n))
+	}
+	return strings.Join(all, ", ")
+}
+
+// zero reports whether nothing is said.
+func (r Respond) zero() bool {
+	return r.Status == 0 && r.Body == "" && len(r.Headers) == 0 && r.Fill == 0 && r.HeaderFill == 0 && r.RetryAfter == nil
 }
 
 // Problems are those of a canned answer; their fields begin with "respond".
@@ -189,6 +220,15 @@ func (r Respond) Problems() []Problem {
 	}
 	if (r.Status == 204 || r.Status == 304) && r.Body != "" {
 		ps.add("respond.body", "an answer with status %d has no body", r.Status)
+	}
+	if (r.Status == 204 || r.Status == 304) && r.Fill != 0 {
+		ps.add("respond.fill", "an answer with status %d has no body", r.Status)
+	}
+	if r.Fill < 0 || r.HeaderFill < 0 || r.HeaderFill > mostHeader {
+		ps.add("respond.fill", "is %d bytes of body and %d of a header; neither is below 0, and the header at most %d", r.Fill, r.HeaderFill, mostHeader)
+	}
+	if a := r.RetryAfter; a != nil && (a.In < 0 || a.In%time.Second != 0) {
+		ps.add("respond.retry_after", "%v is not a number of whole seconds", a.In)
 	}
 	for _, key := range slices.Sorted(maps.Keys(r.Headers)) {
 		switch {
@@ -203,6 +243,9 @@ func (r Respond) Problems() []Problem {
 	}
 	return ps
 }
+
+// mostHeader is how large a header may be made; clients give up long before.
+const mostHeader = 64 << 20
 
 // isToken reports whether s is a token of RFC 9110, section 5.6.2.
 func isToken(s string) bool {

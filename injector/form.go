@@ -1,0 +1,148 @@
+package injector
+
+import (
+	"bytes"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/faultline-go/faultline/injector/fault"
+	"github.com/faultline-go/faultline/injector/wire"
+	"github.com/faultline-go/faultline/target/trace"
+)
+
+// form is the one that the rule gives to the answer.
+func (x *exchange) form() fault.Form {
+	if x.verdict.Rule == nil {
+		return fault.Form{}
+	}
+	return x.verdict.Rule.Form
+}
+
+// reply sends an answer in the form that the rule gives it.
+func (x *exchange) reply(a answer) ending {
+	f := x.form()
+	if f == (fault.Form{}) {
+		return x.answer(a)
+	}
+	if c, ok := connOf(x.r); ok && f.Bandwidth > 0 {
+		c.slow(f.Bandwidth)
+		defer c.slow(0)
+	}
+	w := wire.Spoil(wire.Answer{
+		Status: a.status, Header: a.header, Body: a.body, Fill: a.fill,
+		Bare: x.r.Method == http.MethodHead || !mayHaveBody(a.status),
+	}, f.Malformed, x.verdict.Draw)
+	if f.Raw() {
+		return x.byHand(w, f)
+	}
+	return x.shaped(w, f)
+}
+
+// byHand writes the answer's bytes itself.
+func (x *exchange) byHand(a wire.Answer, f fault.Form) ending {
+	if a.Header.Get("Date") == "" {
+		a.Header.Set("Date", time.Now().UTC().Format(http.TimeFormat))
+	}
+	if f.Malformed == fault.LengthMissing && !a.Bare {
+		a.Header.Del("Content-Length")
+	}
+	complete := a.Status
+	if f.Cut != nil || x.brokenBy(f.Malformed) {
+		complete = 0
+	}
+	return x.perform(wire.HTTP1(a, f), complete)
+}
+
+// brokenBy reports whether a malformation leaves the caller without a complete answer.
+func (x *exchange) brokenBy(m fault.Malformed) bool {
+	return m != "" && (fault.Form{Malformed: m}).Raw()
+}
+
+// shaped has net/http send the answer, piece by piece.
+func (x *exchange) shaped(a wire.Answer, f fault.Form) ending {
+	flush := http.NewResponseController(x.w.ResponseWriter).Flush
+	if i := f.Inform; i != nil {
+		for range i.Times {
+			x.w.WriteHeader(i.Status)
+			if flush() != nil || !x.sleepUntil(time.Now().Add(i.Every)) {
+				return x.gone()
+			}
+		}
+	}
+	head := x.w.Header()
+	for key, values := range a.Header {
+		head[key] = values
+	}
+	if !a.Bare {
+		head.Set("Content-Length", strconv.FormatInt(int64(len(a.Body))+a.Fill, 10))
+	}
+	if f.After != nil {
+		head.Set("Connection", "close")
+	}
+	x.w.WriteHeader(a.Status)
+	start := time.Now()
+	var pieces []wire.Piece
+	if !a.Bare {
+		pieces = wire.Pieces(int64(len(a.Body))+a.Fill, f.Drip)
+	}
+	body := bytes.NewReader(a.Body)
+	for _, p := range pieces {
+		if flush() != nil || !x.sleepUntil(start.Add(p.At)) {
+			return x.gone()
+		}
+		x.w.sendFrom(body, p.Size)
+	}
+	if err := flush(); err != nil || x.w.err != nil {
+		return x.gone()
+	}
+	return ending{outcome: trace.OutcomeAnswered, status: a.Status, at: x.w.last}
+}
+
+// capture is a ResponseWriter that keeps the answer.
+type capture struct {
+	header http.Header
+	status int
+	body   bytes.Buffer
+	over   bool // there was more than is kept
+}
+
+// mostCaptured is the largest body of an upstream that is kept to be sent in another form.
+const mostCaptured = 64 << 20
+
+func (c *capture) Header() http.Header { return c.header }
+
+func (c *capture) WriteHeader(status int) {
+	if c.status < http.StatusOK {
+		c.status = status
+	}
+}
+
+func (c *capture) Write(p []byte) (int, error) {
+	c.WriteHeader(http.StatusOK)
+	if c.over = c.over || c.body.Len()+len(p) > mostCaptured; c.over {
+		return len(p), nil
+	}
+	return c.body.Write(p)
+}
+
+// answer is what was kept.
+func (c *capture) answer() answer {
+	c.header.Del("Transfer-Encoding")
+	return answer{status: c.status, header: c.header, body: c.body.Bytes()}
+}
+
+// retryAfter writes the header's value at an instant.
+func retryAfter(r fault.RetryAfter, now time.Time) string {
+	if r.Date {
+		return now.Add(r.In).UTC().Format(http.TimeFormat)
+	}
+	return strconv.FormatInt(int64(r.In/time.Second), 10)
+}
+
+// filled is a header value of so many bytes.
+func filled(n int64) string {
+	text := strings.TrimSuffix(wire.Filler, "\n") + " "
+	return strings.Repeat(text, int(n)/len(text)+1)[:n]
+}

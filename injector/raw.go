@@ -1,0 +1,162 @@
+package injector
+
+import (
+	"context"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/faultline-go/faultline/injector/wire"
+	"github.com/faultline-go/faultline/target/trace"
+)
+
+// raw is a connection that was taken from net/http, to write its bytes by hand.
+type raw struct {
+	*exchange
+	nc    net.Conn
+	left  chan struct{} // closed when the caller has left
+	alive atomic.Bool   // the caller is listened to
+}
+
+// perform carries the steps out on the caller's connection, up to its end. status is that
+// of the answer if the steps are a complete one, 0 if they are not.
+func (x *exchange) perform(steps []wire.Step, status int) ending {
+	if x.r.Context().Err() != nil {
+		return x.gone()
+	}
+	nc, _, err := http.NewResponseController(x.w.ResponseWriter).Hijack()
+	if err != nil {
+		return x.gone()
+	}
+	c := &raw{exchange: x, nc: nc, left: make(chan struct{})}
+	// Nothing must wait for a caller who does not read.
+	stop := context.AfterFunc(x.r.Context(), c.hurry)
+	defer stop()
+	listening := c.listen(steps)
+	e := c.steps(steps, status)
+	_ = nc.Close() // A caller who is gone already is no error.
+	if listening {
+		<-c.left
+	}
+	return e
+}
+
+// hurry ends what waits for the network.
+func (c *raw) hurry() { _ = c.nc.SetDeadline(time.Unix(1, 0)) }
+
+// listen hears the caller leave, and reads what comes, so that the end can be a FIN. That
+// is left out where all is over in a moment.
+func (c *raw) listen(steps []wire.Step) bool {
+	brief := true
+	for _, s := range steps {
+		brief = brief && s.At == 0 && s.Do != wire.Quiet && s.Do != wire.Half && s.Fill == 0
+	}
+	if brief {
+		return false
+	}
+	c.alive.Store(true)
+	go func() {
+		defer close(c.left)
+		_, _ = io.Copy(io.Discard, c.nc)
+		c.alive.Store(false)
+		c.hurry()
+	}()
+	return true
+}
+
+// steps carries the steps out.
+func (c *raw) steps(steps []wire.Step, status int) ending {
+	start := time.Now()
+	at := start // before the last bytes
+	for _, s := range steps {
+		if !c.until(start.Add(s.At)) {
+			return c.gone()
+		}
+		if s.Do == wire.Send {
+			at = time.Now()
+			if err := c.send(s); err != nil {
+				return c.gone()
+			}
+			continue
+		}
+		e := c.end(s.Do)
+		if status != 0 {
+			e.outcome, e.status, e.at = trace.OutcomeAnswered, status, at
+		}
+		return e
+	}
+	return c.gone() // Steps end with an end.
+}
+
+// until waits; false: the caller left, or the injector ends.
+func (c *raw) until(t time.Time) bool {
+	timer := time.NewTimer(time.Until(t))
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-c.left:
+		return false
+	case <-c.r.Context().Done():
+		return false
+	}
+}
+
+// send writes a step's bytes.
+func (c *raw) send(s wire.Step) error {
+	if len(s.Bytes) > 0 {
+		if _, err := c.nc.Write(s.Bytes); err != nil {
+			return err
+		}
+	}
+	return fill(c.nc, s.Fill)
+}
+
+// fill writes so many bytes of filler.
+func fill(w io.Writer, n int64) error {
+	const block = 1 << 15
+	text := strings.Repeat(wire.Filler, int(min(n, block))/len(wire.Filler)+1)
+	for n > 0 {
+		// Every block begins where the text does, as blocks are whole lines.
+		size := min(n, block)
+		if _, err := io.WriteString(w, text[:size]); err != nil {
+			return err
+		}
+		n -= size
+	}
+	return nil
+}
+
+// end ends the connection as a step says.
+func (c *raw) end(do wire.Do) ending {
+	e := ending{outcome: trace.OutcomeFIN, at: time.Now()}
+	switch do {
+	case wire.RST:
+		e.outcome = c.reset(c.nc)
+	case wire.Quiet:
+		e = c.wait()
+		e.outcome = trace.OutcomeHang
+	case wire.Half:
+		if half, ok := c.nc.(interface{ CloseWrite() error }); ok {
+			_ = half.CloseWrite()
+		}
+		_ = c.wait()
+	case wire.FIN, wire.Send:
+	}
+	return e
+}
+
+// wait waits until the caller leaves or the fault ends.
+func (c *raw) wait() ending {
+	select {
+	case <-c.left:
+		return c.gone()
+	case <-c.r.Context().Done():
+		return c.gone()
+	case <-c.phase.ended:
+		return ending{outcome: trace.OutcomeFIN, at: time.Now()}
+	}
+}

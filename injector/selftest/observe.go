@@ -1,0 +1,121 @@
+package selftest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// End is how a connection ended, as its other side saw it.
+type End string
+
+// The ends.
+const (
+	FIN  End = "FIN"
+	RST  End = "RST"
+	None End = "nothing more" // it was still open when the observer went
+)
+
+// Observation is what came over a connection.
+type Observation struct {
+	Bytes []byte
+	Parts []Part
+	End   End
+	Ended time.Duration // since the request was sent
+}
+
+// Part is what one read returned.
+type Part struct {
+	Bytes []byte
+	At    time.Duration // since the request was sent
+}
+
+// first is when the first byte came; the end, if none did.
+func (o Observation) first() time.Duration {
+	if len(o.Parts) == 0 {
+		return o.Ended
+	}
+	return o.Parts[0].At
+}
+
+// last is when the last byte came.
+func (o Observation) last() time.Duration {
+	if len(o.Parts) == 0 {
+		return o.Ended
+	}
+	return o.Parts[len(o.Parts)-1].At
+}
+
+// observe sends a request over a connection of its own and reads what comes until the
+// connection ends, or nothing has come for so long.
+func observe(ctx context.Context, addr, request string, patience time.Duration) (Observation, error) {
+	c, err := new(net.Dialer).DialContext(ctx, "tcp", addr)
+	if err != nil {
+		return Observation{}, fmt.Errorf("connect to the injector: %w", err)
+	}
+	defer func() { _ = c.Close() }() // What is to be seen was seen.
+	stop := context.AfterFunc(ctx, func() { _ = c.SetDeadline(time.Unix(1, 0)) })
+	defer stop()
+	start := time.Now()
+	if _, err := io.WriteString(c, request); err != nil {
+		return Observation{}, fmt.Errorf("send the request: %w", err)
+	}
+	return listen(c, start, patience)
+}
+
+// listen reads until the end.
+func listen(c net.Conn, start time.Time, patience time.Duration) (o Observation, err error) {
+	buffer := make([]byte, 1<<16)
+	for {
+		if err := c.SetReadDeadline(time.Now().Add(patience)); err != nil {
+			return o, fmt.Errorf("wait for the connection: %w", err)
+		}
+		n, err := c.Read(buffer)
+		o.Ended = time.Since(start)
+		if n > 0 {
+			part := append([]byte(nil), buffer[:n]...)
+			o.Bytes = append(o.Bytes, part...)
+			o.Parts = append(o.Parts, Part{part, o.Ended})
+		}
+		switch {
+		case err == nil:
+		case errors.Is(err, io.EOF):
+			o.End = FIN
+			return o, nil
+		case errors.Is(err, syscall.ECONNRESET):
+			o.End = RST
+			return o, nil
+		case errors.Is(err, os.ErrDeadlineExceeded):
+			o.End = None
+			return o, nil
+		default:
+			return o, fmt.Errorf("read the connection: %w", err)
+		}
+	}
+}
+
+// String tells what came, in a line.
+func (o Observation) String() string {
+	return fmt.Sprintf("%s, then %s after %v", brief(o.Bytes), o.End, o.Ended.Round(time.Millisecond))
+}
+
+// brief writes bytes for a reader.
+func brief(b []byte) string {
+	if len(b) == 0 {
+		return "no byte"
+	}
+	const most = 60
+	text := string(b)
+	if len(text) > most {
+		head, _, _ := strings.Cut(text, "\r\n")
+		head = head[:min(len(head), most)]
+		return fmt.Sprintf("%q... (%d bytes)", head, len(b))
+	}
+	return fmt.Sprintf("%q", text)
+}
