@@ -65,8 +65,8 @@ func (x *exchange) shaped(a wire.Answer, f fault.Form) ending {
 	flush := http.NewResponseController(x.w.ResponseWriter).Flush
 	if i := f.Inform; i != nil {
 		for range i.Times {
-			x.w.WriteHeader(i.Status)
-			if flush() != nil || !x.sleepUntil(time.Now().Add(i.Every)) {
+			x.w.WriteHeader(i.Status) // Sent at once; a flush would begin the answer.
+			if !x.sleepUntil(time.Now().Add(i.Every)) {
 				return x.gone()
 			}
 		}
@@ -143,6 +143,6 @@ func retryAfter(r fault.RetryAfter, now time.Time) string {
 
 // filled is a header value of so many bytes.
 func filled(n int64) string {
-	text := strings.TrimSuffix(wire.Filler, "\n") + " "
+	text := strings.NewReplacer("\n", "-", " ", "-").Replace(wire.Filler) // Blanks at its end would be cut off.
 	return strings.Repeat(text, int(n)/len(text)+1)[:n]
 }

@@ -110,7 +110,7 @@ func brief(b []byte) string {
 	if len(b) == 0 {
 		return "no byte"
 	}
-	const most = 60
+	const most = 160
 	text := string(b)
 	if len(text) > most {
 		head, _, _ := strings.Cut(text, "\r\n")

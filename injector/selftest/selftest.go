@@ -1,0 +1,108 @@
+package selftest
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/faultline-go/faultline/injector"
+	"github.com/faultline-go/faultline/injector/fault"
+	"github.com/faultline-go/faultline/target/trace"
+)
+
+// Result is one contract and what an observer saw of it on this host.
+type Result struct {
+	Fault    string `json:"fault"`
+	Protocol string `json:"protocol"`
+	Expected string `json:"expected"`
+	Observed string `json:"observed"`
+	OK       bool   `json:"ok"`
+}
+
+// contract is what a fault has to look like on the wire.
+type contract struct {
+	fault    string // as an experiment writes it
+	protocol string
+	expected string // in words
+	request  string // empty: a GET
+	rule     fault.Rule
+	stub     injector.Stub
+	patience time.Duration // with a connection that says nothing; 0: patience
+	ends     bool          // the phase ends after half of the patience
+	holds    func(o Observation) bool
+	recorded trace.Outcome // what the injector's own record has to say; empty: an answer
+}
+
+// patience is how long a connection is listened to that says nothing.
+const patience = 300 * time.Millisecond
+
+// Run proves every contract in turn, and has each told of when it is done. An error says
+// that there is nothing to tell, since ctx ended.
+func Run(ctx context.Context, seed uint64, tell func(Result)) error {
+	for _, c := range contracts() {
+		result := Result{Fault: c.fault, Protocol: c.protocol, Expected: c.expected}
+		observed, ok, err := c.try(ctx, seed)
+		if ctx.Err() != nil {
+			return fmt.Errorf("selftest: %w", context.Cause(ctx))
+		}
+		if err != nil {
+			observed = err.Error()
+		}
+		result.Observed, result.OK = observed, ok
+		tell(result)
+	}
+	return nil
+}
+
+// try plays the fault once and looks at the wire and at the record.
+func (c contract) try(ctx context.Context, seed uint64) (observed string, ok bool, err error) {
+	const phase = "fault"
+	if c.rule.Select.Kind == "" {
+		c.rule.Select.Kind = fault.SelectAll
+	}
+	rec := trace.NewRecorder(time.Now())
+	in, err := injector.Start(ctx, injector.Config{
+		Name: "selftest", Stub: c.stub, Seed: seed, Recorder: rec,
+		Script: fault.Script{Phases: map[string][]fault.Rule{phase: {c.rule}}},
+	})
+	if err != nil {
+		return "", false, err
+	}
+	in.Enter(phase)
+	wait := c.patience
+	if wait == 0 {
+		wait = patience
+	}
+	if c.ends {
+		end := time.AfterFunc(wait/2, func() { in.Enter("") })
+		defer end.Stop()
+	}
+	request := c.request
+	if request == "" {
+		request = "GET /charges HTTP/1.1\r\nHost: selftest\r\n\r\n"
+	}
+	o, err := observe(ctx, in.Addr(), request, wait)
+	if closeErr := in.Close(); err == nil {
+		err = closeErr
+	}
+	if err != nil {
+		return "", false, err
+	}
+	want := c.recorded
+	if want == "" {
+		want = trace.OutcomeAnswered
+	}
+	attempts := rec.Snapshot(trace.Header{}).Attempts
+	if len(attempts) != 1 || attempts[0].Outcome != want {
+		return fmt.Sprintf("%s; recorded as %s", o, told(attempts)), false, nil
+	}
+	return o.String(), c.holds(o), nil
+}
+
+// told says what was recorded.
+func told(attempts []trace.Attempt) string {
+	if len(attempts) != 1 {
+		return fmt.Sprintf("%d attempts", len(attempts))
+	}
+	return fmt.Sprintf("%q", attempts[0].Outcome)
+}

@@ -1,0 +1,24 @@
+package selftest_test
+
+import (
+	"testing"
+
+	"github.com/faultline-go/faultline/injector/selftest"
+)
+
+func TestEveryContractHolds(t *testing.T) {
+	seen := map[string]bool{}
+	err := selftest.Run(t.Context(), 1, func(r selftest.Result) {
+		if !r.OK {
+			t.Errorf("%s (%s): expected %s\nobserved %s", r.Fault, r.Protocol, r.Expected, r.Observed)
+		}
+		if seen[r.Fault] {
+			t.Errorf("%s is there twice", r.Fault)
+		}
+		seen[r.Fault] = true
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Logf("%d contracts", len(seen))
+}
