@@ -250,6 +250,8 @@ const (
 type Clear struct {
 	OnTrip  bool
 	OnClose OnClose // of Scope Shared
+	// OnCheck clears at every active check, in every state. Of ExitChecks.
+	OnCheck bool
 }
 
 // OnClose says what closing does to a shared window. The zero value is Keep.

@@ -127,7 +127,8 @@ func nginx() Config {
 
 // haproxy is HAProxy 2.6 (src/check.c) with observe layer7, error-limit 10,
 // on-error mark-down, inter 2s, rise 2, and no fastinter or downinter. Its active
-// checks are taken to succeed, and to come one every inter since the beginning.
+// checks are taken to succeed, and to come one every inter since the beginning; each
+// begins the row of errors anew.
 func haproxy() Config {
 	return Config{
 		Window:   Window{Scope: Shared},
@@ -135,7 +136,7 @@ func haproxy() Config {
 		Open:     Open{Exit: ExitChecks, Interval: 2 * time.Second, Rise: 2},
 		HalfOpen: HalfOpen{Admit: AdmitAll},
 		Late:     LateCounted,
-		Clear:    Clear{OnTrip: true},
+		Clear:    Clear{OnTrip: true, OnCheck: true},
 		Clock:    time.Millisecond,
 	}
 }

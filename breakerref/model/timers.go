@@ -32,7 +32,7 @@ func (m *Machine) NextTimer() (time.Time, bool) {
 		if w, ok := m.shown.(*buckets); ok && m.cfg.Trip.Judged == OnTick {
 			return w.edge()
 		}
-		if m.cfg.Open.Decay && m.attempts > 0 {
+		if m.cfg.Open.Decay && m.attempts > 0 || m.cfg.Clear.OnCheck && m.shown.counts() != (Counts{}) {
 			return m.tickAfter(m.now), true
 		}
 	case breakerref.Open:
@@ -64,14 +64,24 @@ func (m *Machine) fire() {
 		if m.trips() {
 			m.trip()
 		}
+	case m.cfg.Open.Exit == ExitChecks:
+		m.check()
 	case m.state == breakerref.Closed:
 		m.attempts-- // A tick in CLOSED.
-	case m.cfg.Open.Exit == ExitChecks:
+	default:
+		m.end()
+	}
+}
+
+// check does what an active check does that succeeds.
+func (m *Machine) check() {
+	if m.cfg.Clear.OnCheck {
+		m.shown.clear(m.now)
+	}
+	if m.state == breakerref.Open {
 		if m.checks++; m.checks >= m.cfg.Open.Rise {
 			m.end()
 		}
-	default:
-		m.end()
 	}
 }
 

@@ -178,6 +178,8 @@ func (c Config) checkOpenAndHalfOpen(p *problems) {
 	single := h.Admit == OnePerWait
 	p.require(!single || o.Exit == ExitCall && !o.OnLook, "halfOpen.admit OnePerWait needs open.exit ExitCall, without open.onLook")
 	p.require(!single || c.Window.Scope == Shared, "halfOpen.admit OnePerWait needs window.scope Shared")
+	p.only(c.Clear.OnCheck, o.Exit == ExitChecks, "clear.onCheck", "open.exit ExitChecks")
+	p.require(!c.Clear.OnCheck || c.Trip.Judged != OnTick, "clear.onCheck and trip.judged OnTick exclude one another: there is one kind of tick")
 	p.require(!o.Decay || c.Trip.Judged != OnTick, "open.decay and trip.judged OnTick exclude one another: there is one kind of tick")
 	origin := c.Late == LateByOrigin
 	p.require(origin == (h.Admit == WaitForProbe), "late LateByOrigin and halfOpen.admit WaitForProbe need one another")
