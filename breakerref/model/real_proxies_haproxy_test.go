@@ -22,8 +22,8 @@ func haproxyProxy() realProxy {
 				haproxyLane(300*time.Millisecond, 3, 5, true), haproxyLane(700*time.Millisecond, 1, 2, true),
 			}
 		},
-		launch: launchHAProxy,
-		margin: 20 * time.Millisecond,
+		launch:    launchHAProxy,
+		tolerance: tolerance{margin: 20 * time.Millisecond, loses: true},
 		ticks: func(_ *testing.T, lanes []*lane, i int) []time.Time {
 			w := lanes[i].watched
 			w.mu.Lock()

@@ -44,6 +44,7 @@ func (e realEvent) describe(begin time.Time) string {
 type tolerance struct {
 	margin time.Duration // by which its timers may be off
 	lax    bool          // its first tick in CLOSED after a return may do nothing
+	loses  bool          // a check under way as the host goes out does nothing
 }
 
 // candidate is one way in which the machine may have gone through the recording so
@@ -92,6 +93,21 @@ func (c candidate) meet(e realEvent) (answer model.Answer, ok bool) {
 		delete(c.calls, e.call)
 		return 0, true
 	}
+}
+
+// losing returns the candidate whose next check began before the event, by which the
+// host went out, and so does nothing. It is not ok if that cannot be.
+func (c candidate) losing(e realEvent, tol tolerance) (lost candidate, ok bool) {
+	if !tol.loses || e.kind != ended || c.machine.State() != breakerref.Open || c.machine.Counts().Calls > 0 {
+		return candidate{}, false
+	}
+	due, ok := c.machine.NextTimer()
+	if !ok || due.After(e.hi.Add(tol.margin)) {
+		return candidate{}, false
+	}
+	lost = candidate{c.machine.Clone(), due, maps.Clone(c.calls), c.returned}
+	lost.machine.SkipTick(due)
+	return lost, true
 }
 
 // mostCandidates is far above what a recording needs whose instants are known well.
@@ -146,8 +162,12 @@ func advance(ways []candidate, e realEvent, tol tolerance) (next []candidate, an
 				if e.kind != ended {
 					answers[answer] = true
 				}
-				if ok {
-					next = merge(next, n)
+				if !ok {
+					continue
+				}
+				next = merge(next, n)
+				if lost, ok := n.losing(e, tol); ok {
+					next = merge(next, lost)
 				}
 			}
 		}
@@ -166,7 +186,7 @@ func later(a, b time.Time) time.Time {
 // been told of less can still go all ways of the other.
 func merge(to []candidate, c candidate) []candidate {
 	for i, o := range to {
-		if o.returned == c.returned && model.SameButNow(o.machine, c.machine) {
+		if o.returned == c.returned && model.Alike(o.machine, c.machine) {
 			if c.told.Before(o.told) {
 				to[i] = c
 			}

@@ -165,6 +165,7 @@ func (l *lane) answer(h *heldRequest, o model.Outcome) error {
 	if at := l.restHit.get(); at.After(answered) { // The next host had its turn: the proxy knows.
 		hi = at
 	}
+	l.misses = nil // They say something of one stretch of time, and events are in order.
 	l.events = append(l.events, realEvent{kind: ended, call: h.call, outcome: o, lo: answered, hi: hi})
 	return err
 }
@@ -201,13 +202,19 @@ func (p *player) goes(ctx context.Context) bool {
 	return p.err == nil && ctx.Err() == nil && wallNow().Before(p.until)
 }
 
-// ask sends n requests that end so if they reach the watched host.
+// send sends n requests that end so if they reach the watched host.
 func (p *player) send(ctx context.Context, n int, draw func() model.Outcome) {
 	for ; n > 0 && p.goes(ctx); n-- {
 		p.err = p.request(ctx, draw())
-		// The pauses differ, so that nothing beats in time with a timer of the proxy.
-		pause(ctx, 15*time.Millisecond+time.Duration(p.r.IntN(20))*time.Millisecond)
+		p.settle(ctx)
 	}
+}
+
+// settle gives the proxy time to do what follows from an outcome: Envoy's worker hears
+// from its main thread that a host is out. The pauses differ, so that nothing beats
+// in time with a timer of the proxy.
+func (p *player) settle(ctx context.Context) {
+	pause(ctx, 15*time.Millisecond+time.Duration(p.r.IntN(20))*time.Millisecond)
 }
 
 func always(o model.Outcome) func() model.Outcome { return func() model.Outcome { return o } }
@@ -235,10 +242,11 @@ func (p *player) hold(ctx context.Context) {
 	}
 }
 
-func (p *player) release(_ context.Context, o model.Outcome) {
+func (p *player) release(ctx context.Context, o model.Outcome) {
 	if p.held != nil {
 		p.err = p.answer(p.held, o)
 		p.held = nil
+		p.settle(ctx)
 	}
 }
 

@@ -19,10 +19,8 @@ type realProxy struct {
 	launch func(t *testing.T, lanes []*lane) (url string)
 	// ticks tells when a timer of the proxy fired that the lane's model has to
 	// know the phase of. nil: it has none.
-	ticks  func(t *testing.T, lanes []*lane, i int) []time.Time
-	margin time.Duration // by which the proxy's timers may be off
-	// lax says that the first tick in CLOSED may do nothing.
-	lax bool
+	ticks     func(t *testing.T, lanes []*lane, i int) []time.Time
+	tolerance tolerance
 	// wrong are ways to misread the proxy, each of which the recordings have to
 	// contradict.
 	wrong []realMistake
@@ -79,7 +77,7 @@ func (p realProxy) agrees(t *testing.T, r *rand.Rand, length time.Duration) {
 	for i, l := range lanes {
 		phases[i] = phase{begin: begin.Add(-time.Second)}
 		if p.ticks != nil && !l.steady {
-			phases[i] = fitPhase(t, l, p.ticks(t, lanes, i), begin, p.margin/2)
+			phases[i] = fitPhase(t, l, p.ticks(t, lanes, i), begin, p.tolerance.margin/2)
 		}
 	}
 	p.holds(t, lanes, phases)
@@ -130,7 +128,7 @@ func (p realProxy) judge(t *testing.T, lanes []*lane, phases []phase, change fun
 			t.Errorf("%s: %v", l.name, err)
 			continue
 		}
-		v := judge(m, phases[i].begin, l.events, tolerance{p.margin, p.lax})
+		v := judge(m, phases[i].begin, l.events, p.tolerance)
 		sum.requests += l.requests
 		sum.in += v.in
 		sum.out += v.out
