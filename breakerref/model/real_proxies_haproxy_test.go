@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -23,12 +24,12 @@ func haproxyProxy() realProxy {
 			}
 		},
 		launch:    launchHAProxy,
-		tolerance: tolerance{margin: 20 * time.Millisecond, loses: true},
-		ticks: func(_ *testing.T, lanes []*lane, i int) []time.Time {
+		tolerance: tolerance{margin: 5 * time.Millisecond, loses: true},
+		ticks: func(_ *testing.T, lanes []*lane, i int) []span {
 			w := lanes[i].watched
 			w.mu.Lock()
 			defer w.mu.Unlock()
-			return w.checks
+			return slices.Clone(w.checks)
 		},
 		wrong: []realMistake{
 			{"error-limit one higher", func(c *model.Config) { c.Trip.Failures++ }},

@@ -43,6 +43,7 @@ func (e realEvent) describe(begin time.Time) string {
 // tolerance is what a real proxy does not say of itself.
 type tolerance struct {
 	margin time.Duration // by which its timers may be off
+	stall  time.Duration // its timers are not seen each time: nothing counts after one that was off by more. 0: they are
 	lax    bool          // its first tick in CLOSED after a return may do nothing
 	loses  bool          // a check under way as the host goes out does nothing
 }
@@ -111,6 +112,7 @@ func (c candidate) losing(e realEvent, tol tolerance) (lost candidate, ok bool) 
 }
 
 // mostCandidates is far above what a recording needs whose instants are known well.
+// With more, nothing that comes later is judged.
 const mostCandidates = 500
 
 // verdict is what came out of holding a model against a recording.
@@ -118,7 +120,6 @@ type verdict struct {
 	in, out    int    // answers of the proxy that the model had foretold
 	open       int    // those for which the model allowed both, being too near to a change
 	difference string // where no way through the recording was left
-	lost       bool   // so many ways were left that nothing can be said any more
 }
 
 // judge holds a machine against a recording. Every event may have been at its first
@@ -136,7 +137,6 @@ func judge(m *model.Machine, begin time.Time, events []realEvent, tol tolerance)
 			v.difference = tell(ways, events[max(0, i-12):i+1], begin, tol)
 			return v
 		case len(next) > mostCandidates:
-			v.lost = true
 			return v
 		case e.kind == ended:
 		case len(answers) > 1:

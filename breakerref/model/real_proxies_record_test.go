@@ -32,6 +32,8 @@ type lane struct {
 	client  *http.Client
 	url     string
 
+	begun    time.Time // before the first request
+	stalled  time.Time // since when the machine was slow; zero: never
 	requests int
 	misses   []time.Time // sent, of those in a row just now
 	events   []realEvent
@@ -52,7 +54,7 @@ type watchedHost struct {
 	*httptest.Server
 	hits   chan *hit
 	mu     sync.Mutex
-	checks []time.Time // active checks
+	checks []span // active checks, from their arrival until the proxy was content
 }
 
 type hit struct {
@@ -64,6 +66,20 @@ type hit struct {
 // checkPath is where active checks go. They always succeed.
 const checkPath = "/check"
 
+// check answers an active check and waits until the proxy hangs up, having seen that.
+func (w *watchedHost) check(rw http.ResponseWriter, arrived time.Time) {
+	conn, _, err := http.NewResponseController(rw).Hijack()
+	if err != nil {
+		return
+	}
+	defer conn.Close()
+	_, _ = io.WriteString(conn, "HTTP/1.1 200 OK\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")
+	_, _ = io.Copy(io.Discard, conn)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.checks = append(w.checks, span{arrived, wallNow()})
+}
+
 // start starts the servers of a lane.
 func (l *lane) start(t *testing.T) {
 	t.Helper()
@@ -71,9 +87,7 @@ func (l *lane) start(t *testing.T) {
 	w.Server = httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
 		now := wallNow()
 		if r.URL.Path == checkPath {
-			w.mu.Lock()
-			w.checks = append(w.checks, now)
-			w.mu.Unlock()
+			w.check(rw, now)
 			return
 		}
 		h := &hit{at: now, answer: make(chan int, 1), answered: make(chan time.Time, 1)}
@@ -118,10 +132,12 @@ func (l *lane) ask(ctx context.Context) (held *heldRequest, err error) {
 	go func() { h.done <- l.do(req) }()
 	select {
 	case h.hit = <-l.watched.hits:
+		l.slow(sent, h.hit.at)
 		l.misses = nil
 		l.events = append(l.events, realEvent{kind: given, call: h.call, lo: sent, hi: h.hit.at})
 		return h, nil
 	case err := <-h.done:
+		l.slow(sent, wallNow())
 		l.misses = append(l.misses, sent)
 		if n := len(l.misses); n >= l.passes {
 			hi := wallNow()
@@ -149,6 +165,16 @@ func (l *lane) do(req *http.Request) error {
 	return nil
 }
 
+// stall is how long nothing takes on a machine that is not too slow.
+const stall = 30 * time.Millisecond
+
+// slow notes when something first took too long.
+func (l *lane) slow(from, to time.Time) {
+	if l.stalled.IsZero() && to.Sub(from) > stall {
+		l.stalled = from
+	}
+}
+
 // slack is how long after its answer a proxy may take to note how a request ended.
 const slack = 3 * time.Millisecond
 
@@ -162,6 +188,7 @@ func (l *lane) answer(h *heldRequest, o model.Outcome) error {
 	answered := <-h.hit.answered
 	err := <-h.done
 	hi := wallNow().Add(slack)
+	l.slow(answered, hi)
 	if at := l.restHit.get(); at.After(answered) { // The next host had its turn: the proxy knows.
 		hi = at
 	}
@@ -214,7 +241,9 @@ func (p *player) send(ctx context.Context, n int, draw func() model.Outcome) {
 // from its main thread that a host is out. The pauses differ, so that nothing beats
 // in time with a timer of the proxy.
 func (p *player) settle(ctx context.Context) {
-	pause(ctx, 15*time.Millisecond+time.Duration(p.r.IntN(20))*time.Millisecond)
+	begun, d := wallNow(), 15*time.Millisecond+time.Duration(p.r.IntN(20))*time.Millisecond
+	pause(ctx, d)
+	p.slow(begun.Add(d), wallNow())
 }
 
 func always(o model.Outcome) func() model.Outcome { return func() model.Outcome { return o } }

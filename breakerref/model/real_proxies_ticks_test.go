@@ -5,59 +5,81 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"slices"
 	"sync"
 	"testing"
 	"time"
 )
 
-// phase is when the timer of a lane ticks.
-type phase struct {
-	begin time.Time // a tick before the first request
-	// late is by how much a period is longer than it should be: the timers are set
-	// anew after each tick.
-	late time.Duration
+// span is the time in which something is known to have been.
+type span struct{ lo, hi time.Time }
+
+// ticks are those of a real timer that were seen. It sets itself anew after each
+// tick, and so is late a little more each time, and much if the machine stalls; the
+// model's timer is never late. So the model is told of everything in its own time,
+// in which the ticks that were seen are exactly where they should be, and nothing
+// else is taken from the recording. The zero value is no timer.
+type ticks struct {
+	seen     []span
+	nth      []int // of seen[0], and so on
+	interval time.Duration
 }
 
-// fitPhase finds the phase and the period of a timer that has been seen ticking at
-// times, not necessarily each time. Only these two are taken from the recording. A
-// timer that is not within off of any steady one makes the test inconclusive.
-func fitPhase(t *testing.T, l *lane, ticks []time.Time, begin time.Time, off time.Duration) phase {
-	t.Helper()
-	nominal := l.cfg.Open.Interval
-	if len(ticks) < 3 {
-		t.Fatalf("%s: inconclusive: its timer was seen to tick only %d times", l.name, len(ticks))
-	}
-	// Least squares over the number of each tick.
-	var n, sx, sy, sxx, sxy float64
-	numbers := make([]float64, len(ticks))
-	for i, tick := range ticks {
+// newTicks numbers the ticks that were seen of a timer, up to the first that is off
+// by more than limit. 0: none is.
+func newTicks(seen []span, interval, limit time.Duration) ticks {
+	k := ticks{interval: interval}
+	for i, s := range seen {
+		n := 0
 		if i > 0 {
-			numbers[i] = numbers[i-1] + float64((tick.Sub(ticks[i-1])+nominal/2)/nominal)
+			d := s.lo.Sub(seen[i-1].lo)
+			steps := (d + interval/2) / interval
+			if limit > 0 && (d-steps*interval).Abs() > limit {
+				break
+			}
+			n = k.nth[i-1] + max(1, int(steps))
 		}
-		x, y := numbers[i], tick.Sub(ticks[0]).Seconds()
-		n, sx, sy, sxx, sxy = n+1, sx+x, sy+y, sxx+x*x, sxy+x*y
+		k.seen, k.nth = append(k.seen, s), append(k.nth, n)
 	}
-	if n*sxx == sx*sx {
-		t.Fatalf("%s: inconclusive: its timer was seen to tick only once", l.name)
+	return k
+}
+
+// begin returns a tick before an instant.
+func (k ticks) begin(before time.Time) time.Time {
+	if len(k.seen) == 0 {
+		return before
 	}
-	slope := (n*sxy - sx*sy) / (n*sxx - sx*sx)
-	first := (sy - slope*sx) / n
-	period := time.Duration(slope * float64(time.Second))
-	anchor := ticks[0].Add(time.Duration(first * float64(time.Second)))
-	for i, tick := range ticks {
-		at := anchor.Add(time.Duration(numbers[i] * float64(period)))
-		if d := tick.Sub(at).Abs(); d > off {
-			t.Fatalf("%s: inconclusive: its timer of %v ticks every %v, but once %v beside that; is the machine too slow?", l.name, nominal, period, d)
+	return k.seen[0].lo.Add(-(k.seen[0].lo.Sub(before)/k.interval + 2) * k.interval)
+}
+
+// place returns where an instant is in the model's time if each tick was at its
+// first or at its last instant. It is not known after the last tick that was seen.
+func (k ticks) place(t time.Time, end func(span) time.Time) (at time.Time, known bool) {
+	i := slices.IndexFunc(k.seen, func(s span) bool { return end(s).After(t) })
+	switch i {
+	case -1:
+		return t, false
+	case 0:
+		return k.seen[0].lo.Add(t.Sub(end(k.seen[0]))), true
+	}
+	a, b := end(k.seen[i-1]), end(k.seen[i])
+	steps := float64(k.nth[i-1]) + float64(t.Sub(a))/float64(b.Sub(a))*float64(k.nth[i]-k.nth[i-1])
+	return k.seen[0].lo.Add(time.Duration(steps * float64(k.interval))), true
+}
+
+// placed returns the events in the model's time, as far as they can be placed.
+func (k ticks) placed(events []realEvent) []realEvent {
+	var all []realEvent
+	for _, e := range events {
+		lo, _ := k.place(e.lo, func(s span) time.Time { return s.hi })
+		hi, known := k.place(e.hi, func(s span) time.Time { return s.lo })
+		if !known {
+			break
 		}
+		e.lo, e.hi = lo, hi
+		all = append(all, e)
 	}
-	late := period - nominal
-	if late < -time.Millisecond || late > nominal/50 {
-		t.Errorf("%s: its timer of %v ticks every %v", l.name, nominal, period)
-	}
-	for anchor.After(begin) {
-		anchor = anchor.Add(-period)
-	}
-	return phase{anchor, late}
+	return all
 }
 
 // lanePath is where a proxy finds a lane.
