@@ -275,4 +275,9 @@ type Hosts struct {
 	// Panic sends calls to all hosts, whatever their state, while less than so
 	// many percent of them are healthy. Of ExitTick.
 	Panic int
+	// Merge is how long the balancer waits for more news before it heeds that the
+	// host went out or came back, if it has heeded other news no longer ago than
+	// that. Until then calls go where they went before. 0: it heeds all at once. Of
+	// ExitTick.
+	Merge time.Duration
 }

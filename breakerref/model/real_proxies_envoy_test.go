@@ -22,13 +22,13 @@ func envoyProxy() realProxy {
 		lanes: func() []*lane {
 			const ms = time.Millisecond
 			return []*lane{
-				envoyLane(envoySettings{5, 800 * ms, 800 * ms, 2400 * ms, 50, 50}, 1, false),
-				envoyLane(envoySettings{3, 600 * ms, 1000 * ms, 3000 * ms, 100, 0}, 1, true),
-				envoyLane(envoySettings{1, 700 * ms, 700 * ms, 1700 * ms, 100, 0}, 1, true),
-				envoyLane(envoySettings{2, 900 * ms, 700 * ms, 700 * ms, 34, 50}, 2, false),
-				envoyLane(envoySettings{2, 500 * ms, 500 * ms, 500 * ms, 33, 50}, 2, false),
-				envoyLane(envoySettings{3, 500 * ms, 500 * ms, 500 * ms, 100, 50}, 0, false),
-				envoyLane(envoySettings{3, 600 * ms, 600 * ms, 1800 * ms, 100, 0}, 0, false),
+				envoyLane(envoySettings{5, 800 * ms, 800 * ms, 2400 * ms, 50, 50, 0}, 1, false),
+				envoyLane(envoySettings{3, 600 * ms, 1000 * ms, 3000 * ms, 100, 0, 0}, 1, true),
+				envoyLane(envoySettings{1, 700 * ms, 700 * ms, 1700 * ms, 100, 0, 0}, 1, true),
+				envoyLane(envoySettings{2, 900 * ms, 700 * ms, 700 * ms, 34, 50, 1000 * ms}, 2, false),
+				envoyLane(envoySettings{2, 500 * ms, 500 * ms, 500 * ms, 33, 50, 1000 * ms}, 2, false),
+				envoyLane(envoySettings{3, 500 * ms, 500 * ms, 500 * ms, 100, 50, 0}, 0, false),
+				envoyLane(envoySettings{3, 600 * ms, 600 * ms, 1800 * ms, 100, 0, 1000 * ms}, 0, false),
 			}
 		},
 		launch: func(t *testing.T, lanes []*lane) string {
@@ -42,6 +42,7 @@ func envoyProxy() realProxy {
 		wrong: []realMistake{
 			{"consecutive_5xx one higher", func(c *model.Config) { c.Trip.Failures++ }},
 			{"no growth", func(c *model.Config) { c.Open.Growth, c.Open.MaxWait, c.Open.Decay = model.Constant, 0, false }},
+			{"news heeded at once", func(c *model.Config) { c.Hosts.Merge = 0 }},
 			{"no decay", func(c *model.Config) { c.Open.Decay = false }},
 		},
 	}
@@ -51,7 +52,8 @@ func envoyProxy() realProxy {
 type envoySettings struct {
 	failures             int
 	interval, base, most time.Duration
-	ejected, panic       int // percent
+	ejected, panic       int           // percent
+	merge                time.Duration // update_merge_window
 }
 
 // envoyLane is a cluster with so many hosts beside the watched one.
@@ -59,13 +61,13 @@ func envoyLane(s envoySettings, rest int, backup bool) *lane {
 	cfg, _ := model.Preset("envoy")
 	cfg.Trip.Failures = s.failures
 	cfg.Open.Interval, cfg.Open.Wait, cfg.Open.MaxWait = s.interval, s.base, s.most
-	cfg.Hosts = model.Hosts{Count: 1 + rest, MaxEjected: s.ejected, Panic: s.panic}
+	cfg.Hosts = model.Hosts{Count: 1 + rest, MaxEjected: s.ejected, Panic: s.panic, Merge: s.merge}
 	l := &lane{
 		name: fmt.Sprintf("envoy %+v, %d more", s, rest), cfg: cfg, backup: backup, rest: rest,
 		passes: 1 + rest, open: s.base + s.interval/2,
 		conf: fmt.Sprintf(`"outlier_detection": {"consecutive_5xx": %d, "interval": %q, "base_ejection_time": %q, "max_ejection_time": %q, "max_ejection_percent": %d},
-			"common_lb_config": {"healthy_panic_threshold": {"value": %d}, "update_merge_window": "0s"}`,
-			s.failures, seconds(s.interval), seconds(s.base), seconds(s.most), s.ejected, s.panic),
+			"common_lb_config": {"healthy_panic_threshold": {"value": %d}, "update_merge_window": %q}`,
+			s.failures, seconds(s.interval), seconds(s.base), seconds(s.most), s.ejected, s.panic, seconds(s.merge)),
 	}
 	if backup {
 		l.name += " for backup"

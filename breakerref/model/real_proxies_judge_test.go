@@ -65,6 +65,10 @@ func (c candidate) until(now time.Time, lax bool) []candidate {
 		if !ok || due.After(now) {
 			break
 		}
+		if c.machine.OfNews() {
+			c.machine.Advance(due)
+			continue
+		}
 		out, maybe := c.machine.State() == breakerref.Open, c.returned
 		c.returned = out
 		if maybe && !out {

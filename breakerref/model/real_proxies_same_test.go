@@ -17,5 +17,11 @@ func Alike(a, b *Machine) bool {
 	return okA == okB && dueA.Equal(dueB) && reflect.DeepEqual(x, y)
 }
 
+// OfNews says whether the next timer is that of the balancer, and no tick.
+func (m *Machine) OfNews() bool {
+	_, ofNews, _ := m.next()
+	return ofNews
+}
+
 // SkipTick makes a tick pass that is due at now, but does nothing.
 func (m *Machine) SkipTick(now time.Time) { m.now = m.clock(now) }

@@ -199,6 +199,8 @@ func (c Config) checkHosts(p *problems) {
 	p.only(h.MaxEjected != 0, pool, "hosts.maxEjected", "open.exit ExitTick and hosts.count")
 	p.only(h.AlwaysOne, pool, "hosts.alwaysOne", "open.exit ExitTick and hosts.count")
 	p.only(h.Panic != 0, pool, "hosts.panic", "open.exit ExitTick and hosts.count")
+	p.only(h.Merge != 0, pool, "hosts.merge", "open.exit ExitTick and hosts.count")
+	p.require(h.Merge >= 0, "hosts.merge is %v, must be at least 0s", h.Merge)
 	p.require(h.MaxEjected >= 0 && h.MaxEjected <= 100, "hosts.maxEjected is %d, must be from 0 to 100 (percent)", h.MaxEjected)
 	p.require(h.Panic >= 0 && h.Panic <= 100, "hosts.panic is %d, must be from 0 to 100 (percent)", h.Panic)
 }
