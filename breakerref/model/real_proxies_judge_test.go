@@ -138,7 +138,7 @@ func judge(m *model.Machine, begin time.Time, events []realEvent, tol tolerance)
 		next, answers := advance(ways, e, tol)
 		switch {
 		case len(next) == 0:
-			v.difference = tell(ways, events[max(0, i-12):i+1], begin, tol)
+			v.difference = tell(ways, events[max(0, i-12):min(len(events), i+9)], min(i, 12), begin, tol)
 			return v
 		case len(next) > mostCandidates:
 			return v
@@ -200,14 +200,18 @@ func merge(to []candidate, c candidate) []candidate {
 	return append(to, c)
 }
 
-// tell shows what happened last before a difference, and what the model had to say.
-func tell(ways []candidate, events []realEvent, begin time.Time, tol tolerance) string {
+// tell shows what happened around a difference, and what the model had to say.
+func tell(ways []candidate, events []realEvent, at int, begin time.Time, tol tolerance) string {
 	var b strings.Builder
-	for _, e := range events {
-		b.WriteString(e.describe(begin) + "\n")
+	for i, e := range events {
+		b.WriteString(e.describe(begin))
+		if i == at {
+			b.WriteString(" <- contradicts the model")
+		}
+		b.WriteString("\n")
 	}
 	for _, c := range ways {
-		_, answers := advance([]candidate{c}, events[len(events)-1], tol)
+		_, answers := advance([]candidate{c}, events[at], tol)
 		timer, ok := c.machine.NextTimer()
 		fmt.Fprintf(&b, "the model says %v, being %v, %+v, told up to %.4fs", answers, c.machine.State(), c.machine.Counts(), c.told.Sub(begin).Seconds())
 		if ok {

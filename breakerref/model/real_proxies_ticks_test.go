@@ -26,7 +26,7 @@ type ticks struct {
 }
 
 // newTicks numbers the ticks that were seen of a timer, up to the first that is off
-// by more than limit. 0: none is.
+// by more than limit. 0: every tick was seen, however late.
 func newTicks(seen []span, interval, limit time.Duration) ticks {
 	k := ticks{interval: interval}
 	for i, s := range seen {
@@ -37,7 +37,10 @@ func newTicks(seen []span, interval, limit time.Duration) ticks {
 			if limit > 0 && (d-steps*interval).Abs() > limit {
 				break
 			}
-			n = k.nth[i-1] + max(1, int(steps))
+			n = k.nth[i-1] + 1
+			if limit > 0 {
+				n = k.nth[i-1] + max(1, int(steps))
+			}
 		}
 		k.seen, k.nth = append(k.seen, s), append(k.nth, n)
 	}
