@@ -252,6 +252,8 @@ const (
 type Clear struct {
 	OnTrip  bool
 	OnClose OnClose // of Scope Shared
+	// OnCheck clears at every active check, in every state. Of ExitChecks.
+	OnCheck bool
 }
 
 // OnClose says what closing does to a shared window. The zero value is Keep.
@@ -276,4 +278,9 @@ type Hosts struct {
 	// Panic sends calls to all hosts, whatever their state, while less than so
 	// many percent of them are healthy. Of ExitTick.
 	Panic int
+	// Merge is how long the balancer waits for more news before it heeds that the
+	// host went out or came back, if it has heeded other news no longer ago than
+	// that. Until then calls go where they went before. 0: it heeds all at once. Of
+	// ExitTick.
+	Merge time.Duration
 }

@@ -91,6 +91,10 @@ func TestValidate(t *testing.T) {
 		{"nginx", func(c *model.Config) { c.Open.Wait = time.Second }, "window.kind Gap has one time: window.period (10s) and open.wait (1s) must be equal, and open.growth Constant"},
 		{"nginx", func(c *model.Config) { c.Hosts.Count = 0 }, "hosts.count is 0, must be at least 1 with window.kind Gap"},
 		{"haproxy", func(c *model.Config) { c.Open.Wait = 1 }, "open.wait is set, but does nothing without open.exit ExitCall, ExitTimer or ExitTick"},
+		{"haproxy", func(c *model.Config) { c.Hosts.Merge = 1 }, "hosts.merge is set, but does nothing without open.exit ExitTick and hosts.count"},
+		{"envoy", func(c *model.Config) { c.Hosts.Merge = -1 }, "hosts.merge is -1ns, must be at least 0s"},
+		{"envoy", func(c *model.Config) { c.Clear.OnCheck = true }, "clear.onCheck is set, but does nothing without open.exit ExitChecks"},
+		{"haproxy", func(c *model.Config) { c.Trip.Judged = model.OnTick }, "trip.judged OnTick needs window.complete\nclear.onCheck and trip.judged OnTick exclude one another: there is one kind of tick"},
 		{"haproxy", func(c *model.Config) { c.Open.Rise = 0 }, "open.rise is 0, must be at least 1"},
 	} {
 		t.Run(tt.preset+": "+tt.want, func(t *testing.T) {

@@ -237,6 +237,7 @@ func (m *Machine) open() {
 	m.since = m.now
 	m.checks = 0
 	m.remember()
+	m.tell()
 	if m.cfg.Clear.OnTrip {
 		m.shown.clear(m.now)
 	}
@@ -296,6 +297,7 @@ func (m *Machine) close(emptied bool) {
 	m.state = breakerref.Closed
 	m.stay++
 	m.probes = nil
+	m.tell()
 	if !m.cfg.Open.Decay {
 		m.attempts = 0
 	}

@@ -99,9 +99,11 @@ func pybreaker() Config {
 
 // envoy is Envoy's outlier detection (source/common/upstream/outlier_detection_impl.cc)
 // for one of 10 hosts, the fewest of which max_ejection_percent 10 lets one go.
-// Modelled is the detector of consecutive 5xx, and no jitter; an ejection takes
-// effect at once, where Envoy posts it to its main thread and lets some more calls
-// pass.
+// Modelled is the detector of consecutive 5xx, with the default update_merge_window of
+// 1s, and no jitter; an ejection is posted at once, where Envoy posts it to its main
+// thread and lets some more calls pass. The first tick after a return, which shortens
+// the next ejection here, may fail to do so in Envoy: it compares two readings of the
+// clock that are an interval apart but for microseconds.
 func envoy() Config {
 	return Config{
 		Window: Window{Scope: Shared},
@@ -113,7 +115,7 @@ func envoy() Config {
 		HalfOpen: HalfOpen{Admit: AdmitAll},
 		Late:     LateCounted,
 		Clear:    Clear{OnTrip: true, OnClose: ClearAfter},
-		Hosts:    Hosts{Count: 10, MaxEjected: 10, Panic: 50},
+		Hosts:    Hosts{Count: 10, MaxEjected: 10, Panic: 50, Merge: time.Second},
 		Clock:    time.Millisecond,
 	}
 }
@@ -136,7 +138,8 @@ func nginx() Config {
 
 // haproxy is HAProxy 2.6 (src/check.c) with observe layer7, error-limit 10,
 // on-error mark-down, inter 2s, rise 2, and no fastinter or downinter. Its active
-// checks are taken to succeed, and to come one every inter since the beginning.
+// checks are taken to succeed, and to come one every inter since the beginning; each
+// begins the row of errors anew.
 func haproxy() Config {
 	return Config{
 		Window:   Window{Scope: Shared},
@@ -144,7 +147,7 @@ func haproxy() Config {
 		Open:     Open{Exit: ExitChecks, Interval: 2 * time.Second, Rise: 2},
 		HalfOpen: HalfOpen{Admit: AdmitAll},
 		Late:     LateCounted,
-		Clear:    Clear{OnTrip: true},
+		Clear:    Clear{OnTrip: true, OnCheck: true},
 		Clock:    time.Millisecond,
 	}
 }

@@ -56,6 +56,8 @@ type Machine struct {
 	since    time.Time // OPEN: from when the wait is measured
 	attempts int       // openings that the wait remembers
 	checks   int       // OPEN: active checks that have succeeded
+
+	news news // of Hosts.Merge
 }
 
 // New returns a closed breaker at now. It fails if the configuration is not valid,
@@ -116,6 +118,9 @@ func (m *Machine) asked() {
 
 // permit asks the current state and takes what it gives.
 func (m *Machine) permit() Answer {
+	if m.cfg.Hosts.Merge > 0 {
+		return m.permitByNews()
+	}
 	switch m.state {
 	case breakerref.Closed:
 		return Admitted

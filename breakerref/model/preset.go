@@ -34,7 +34,7 @@ func Presets() []string {
 //	cockatiel-count        CountBreaker with threshold 0.2, size 100
 //	cockatiel-sampling     SamplingBreaker with threshold 0.2, duration 30s
 //	pybreaker              danielfm/pybreaker 1.4.1
-//	envoy                  Envoy outlier detection, consecutive 5xx, one of 10 hosts
+//	envoy                  Envoy outlier detection, consecutive 5xx, one of 10 hosts, update_merge_window 1s
 //	nginx                  nginx 1.31 round robin, max_fails=1 fail_timeout=10s, one of 2 servers
 //	haproxy                HAProxy 2.6 observe layer7, on-error mark-down, inter 2s rise 2
 //	pgmux                  jyukki97/pgmux, the breaker of a pool

@@ -11,14 +11,18 @@ import (
 func (m *Machine) Advance(now time.Time) {
 	now = m.clock(now)
 	for {
-		due, ok := m.NextTimer()
+		due, ofNews, ok := m.next()
 		if !ok || due.After(now) {
 			break
 		}
 		if due.After(m.now) { // A timer set for the past fires at once.
 			m.now = due
 		}
-		m.fire()
+		if ofNews {
+			m.heed()
+		} else {
+			m.fire()
+		}
 	}
 	m.now = now
 	m.shown.settle(now)
@@ -27,12 +31,27 @@ func (m *Machine) Advance(now time.Time) {
 // NextTimer returns when time alone will next change the machine. It is not ok if
 // that will not happen before another call or outcome.
 func (m *Machine) NextTimer() (time.Time, bool) {
+	due, _, ok := m.next()
+	return due, ok
+}
+
+// next returns the next timer, and whether it is that of the balancer.
+func (m *Machine) next() (due time.Time, ofNews, ok bool) {
+	due, ok = m.stateTimer()
+	if at := m.news.due; !at.IsZero() && (!ok || at.Before(due)) {
+		return at, true, true
+	}
+	return due, false, ok
+}
+
+// stateTimer returns when time alone will next change the breaker itself.
+func (m *Machine) stateTimer() (time.Time, bool) {
 	switch m.state {
 	case breakerref.Closed:
 		if w, ok := m.shown.(*buckets); ok && m.cfg.Trip.Judged == OnTick {
 			return w.edge()
 		}
-		if m.cfg.Open.Decay && m.attempts > 0 {
+		if m.cfg.Open.Decay && m.attempts > 0 || m.cfg.Clear.OnCheck && m.shown.counts() != (Counts{}) {
 			return m.tickAfter(m.now), true
 		}
 	case breakerref.Open:
@@ -62,14 +81,24 @@ func (m *Machine) fire() {
 	switch {
 	case m.state == breakerref.Closed && m.cfg.Trip.Judged == OnTick:
 		m.asked()
+	case m.cfg.Open.Exit == ExitChecks:
+		m.check()
 	case m.state == breakerref.Closed:
 		m.attempts-- // A tick in CLOSED.
-	case m.cfg.Open.Exit == ExitChecks:
+	default:
+		m.end()
+	}
+}
+
+// check does what an active check does that succeeds.
+func (m *Machine) check() {
+	if m.cfg.Clear.OnCheck {
+		m.shown.clear(m.now)
+	}
+	if m.state == breakerref.Open {
 		if m.checks++; m.checks >= m.cfg.Open.Rise {
 			m.end()
 		}
-	default:
-		m.end()
 	}
 }
 

@@ -180,6 +180,8 @@ func (c Config) checkOpenAndHalfOpen(p *problems) {
 	single := h.Admit == OnePerWait
 	p.require(!single || o.Exit == ExitCall && !o.OnLook, "halfOpen.admit OnePerWait needs open.exit ExitCall, without open.onLook")
 	p.require(!single || c.Window.Scope == Shared, "halfOpen.admit OnePerWait needs window.scope Shared")
+	p.only(c.Clear.OnCheck, o.Exit == ExitChecks, "clear.onCheck", "open.exit ExitChecks")
+	p.require(!c.Clear.OnCheck || c.Trip.Judged != OnTick, "clear.onCheck and trip.judged OnTick exclude one another: there is one kind of tick")
 	p.require(!o.Decay || c.Trip.Judged != OnTick, "open.decay and trip.judged OnTick exclude one another: there is one kind of tick")
 	origin := c.Late == LateByOrigin
 	p.require(origin == (h.Admit == WaitForProbe), "late LateByOrigin and halfOpen.admit WaitForProbe need one another")
@@ -199,6 +201,8 @@ func (c Config) checkHosts(p *problems) {
 	p.only(h.MaxEjected != 0, pool, "hosts.maxEjected", "open.exit ExitTick and hosts.count")
 	p.only(h.AlwaysOne, pool, "hosts.alwaysOne", "open.exit ExitTick and hosts.count")
 	p.only(h.Panic != 0, pool, "hosts.panic", "open.exit ExitTick and hosts.count")
+	p.only(h.Merge != 0, pool, "hosts.merge", "open.exit ExitTick and hosts.count")
+	p.require(h.Merge >= 0, "hosts.merge is %v, must be at least 0s", h.Merge)
 	p.require(h.MaxEjected >= 0 && h.MaxEjected <= 100, "hosts.maxEjected is %d, must be from 0 to 100 (percent)", h.MaxEjected)
 	p.require(h.Panic >= 0 && h.Panic <= 100, "hosts.panic is %d, must be from 0 to 100 (percent)", h.Panic)
 }
