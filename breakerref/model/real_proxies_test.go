@@ -43,7 +43,7 @@ func TestRealProxies(t *testing.T) {
 	if os.Getenv("FAULTLINE_ZOO") != "1" {
 		t.Skip("the proxies themselves are asked with FAULTLINE_ZOO=1")
 	}
-	seed := nodeSeed(t)
+	seed := replaySeed(t)
 	t.Logf("FAULTLINE_SEED=%d", seed)
 	length := 18 * time.Second
 	if os.Getenv("FAULTLINE_DEEP") == "1" {
