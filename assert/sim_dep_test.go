@@ -130,7 +130,7 @@ func (d *dependency) act(i int, v fault.Verdict, end func(o trace.Outcome, statu
 		d.at(d.now+v.Latency, func() { end(trace.OutcomeAnswered, r.Respond.Status, false) })
 	case fault.ActionReset:
 		d.at(d.now+v.Latency, func() { end(trace.OutcomeReset, 0, false) })
-	case fault.ActionClose:
+	case fault.ActionClose, fault.ActionGarbage:
 		d.at(d.now+v.Latency, func() { end(trace.OutcomeFIN, 0, false) })
 	case fault.ActionHang:
 		d.held[i] = func() { end(trace.OutcomeHang, 0, false) }

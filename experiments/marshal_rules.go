@@ -43,6 +43,8 @@ func putFault(o *yamldoc.Out, r fault.Rule) {
 		o.Put("respond", respondOut(r.Respond))
 	case fault.ActionReset, fault.ActionClose, fault.ActionHang:
 		o.Put(string(r.Action), true)
+	case fault.ActionGarbage:
+		o.Put("garbage", r.Garbage)
 	case fault.ActionPass:
 	}
 	o.PutIf(r.Stealth, "stealth", true)

@@ -2,6 +2,7 @@ package injector
 
 import (
 	"bytes"
+	"maps"
 	"net/http"
 	"strconv"
 	"strings"
@@ -62,42 +63,51 @@ func (x *exchange) brokenBy(m fault.Malformed) bool {
 
 // shaped has net/http send the answer, piece by piece.
 func (x *exchange) shaped(a wire.Answer, f fault.Form) ending {
-	flush := http.NewResponseController(x.w.ResponseWriter).Flush
-	if i := f.Inform; i != nil {
-		for range i.Times {
-			x.w.WriteHeader(i.Status) // Sent at once; a flush would begin the answer.
-			if !x.sleepUntil(time.Now().Add(i.Every)) {
-				return x.gone()
-			}
-		}
+	if !x.inform(f.Inform) {
+		return x.gone()
 	}
 	head := x.w.Header()
-	for key, values := range a.Header {
-		head[key] = values
-	}
+	maps.Copy(head, a.Header)
+	size := int64(0)
 	if !a.Bare {
-		head.Set("Content-Length", strconv.FormatInt(int64(len(a.Body))+a.Fill, 10))
+		size = int64(len(a.Body)) + a.Fill
+		head.Set("Content-Length", strconv.FormatInt(size, 10))
 	}
 	if f.After != nil {
 		head.Set("Connection", "close")
 	}
 	x.w.WriteHeader(a.Status)
-	start := time.Now()
-	var pieces []wire.Piece
-	if !a.Bare {
-		pieces = wire.Pieces(int64(len(a.Body))+a.Fill, f.Drip)
-	}
-	body := bytes.NewReader(a.Body)
-	for _, p := range pieces {
-		if flush() != nil || !x.sleepUntil(start.Add(p.At)) {
-			return x.gone()
-		}
-		x.w.sendFrom(body, p.Size)
-	}
-	if err := flush(); err != nil || x.w.err != nil {
+	if !x.pieces(bytes.NewReader(a.Body), wire.Pieces(size, f.Drip)) {
 		return x.gone()
 	}
 	return ending{outcome: trace.OutcomeAnswered, status: a.Status, at: x.w.last}
+}
+
+// inform sends what comes before an answer; false: the caller left.
+func (x *exchange) inform(i *fault.Inform) bool {
+	if i == nil {
+		return true
+	}
+	for range i.Times {
+		x.w.WriteHeader(i.Status) // Sent at once; a flush would begin the answer.
+		if !x.sleepUntil(time.Now().Add(i.Every)) {
+			return false
+		}
+	}
+	return true
+}
+
+// pieces sends head and body, each piece when it is due; false: the caller left.
+func (x *exchange) pieces(body *bytes.Reader, pieces []wire.Piece) bool {
+	flush := http.NewResponseController(x.w.ResponseWriter).Flush
+	start := time.Now()
+	for _, p := range pieces {
+		if flush() != nil || !x.sleepUntil(start.Add(p.At)) {
+			return false
+		}
+		x.w.sendFrom(body, p.Size)
+	}
+	return flush() == nil && x.w.err == nil
 }
 
 // capture is a ResponseWriter that keeps the answer.

@@ -176,6 +176,8 @@ func ruleInWords(r fault.Rule) string {
 		b.WriteString("pass")
 	case fault.ActionReset, fault.ActionClose, fault.ActionHang:
 		b.WriteString(string(r.Action))
+	case fault.ActionGarbage:
+		fmt.Fprintf(&b, "%d bytes of garbage", r.Garbage)
 	}
 	if r.Hold != nil {
 		fmt.Fprintf(&b, " after a hold of %s", yamldoc.FormatDuration(r.Hold.Max))

@@ -1,7 +1,6 @@
 package fault
 
 import (
-	"net/http"
 	"slices"
 	"time"
 )
@@ -176,7 +175,7 @@ func (c Cut) check(ps *problems) {
 }
 
 func (i Inform) check(ps *problems) {
-	if i.Status != http.StatusContinue && i.Status != http.StatusProcessing && i.Status != http.StatusEarlyHints {
+	if i.Status != 100 && i.Status != 102 && i.Status != 103 {
 		ps.add("inform.status", "%d is none of 100, 102, 103; for an unsolicited 101 write malformed", i.Status)
 	}
 	if i.Times < 1 {

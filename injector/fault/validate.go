@@ -218,11 +218,8 @@ func (r Respond) Problems() []Problem {
 	if r.Status < 200 || r.Status > 599 {
 		ps.add("respond.status", "%d is not the status of an answer; write 200 to 599", r.Status)
 	}
-	if (r.Status == 204 || r.Status == 304) && r.Body != "" {
+	if (r.Status == 204 || r.Status == 304) && (r.Body != "" || r.Fill != 0) {
 		ps.add("respond.body", "an answer with status %d has no body", r.Status)
-	}
-	if (r.Status == 204 || r.Status == 304) && r.Fill != 0 {
-		ps.add("respond.fill", "an answer with status %d has no body", r.Status)
 	}
 	if r.Fill < 0 || r.HeaderFill < 0 || r.HeaderFill > mostHeader {
 		ps.add("respond.fill", "is %d bytes of body and %d of a header; neither is below 0, and the header at most %d", r.Fill, r.HeaderFill, mostHeader)
@@ -230,6 +227,12 @@ func (r Respond) Problems() []Problem {
 	if a := r.RetryAfter; a != nil && (a.In < 0 || a.In%time.Second != 0) {
 		ps.add("respond.retry_after", "%v is not a number of whole seconds", a.In)
 	}
+	r.checkHeaders(&ps)
+	return ps
+}
+
+// checkHeaders looks at what would break the head, and what the body says.
+func (r Respond) checkHeaders(ps *problems) {
 	for _, key := range slices.Sorted(maps.Keys(r.Headers)) {
 		switch {
 		case !isToken(key):
@@ -241,7 +244,6 @@ func (r Respond) Problems() []Problem {
 			ps.add("respond.headers", "the value of %s holds a line break or a zero byte", key)
 		}
 	}
-	return ps
 }
 
 // mostHeader is how large a header may be made; clients give up long before.
