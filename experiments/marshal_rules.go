@@ -41,7 +41,7 @@ func putFault(o *yamldoc.Out, r fault.Rule) {
 	switch r.Action {
 	case fault.ActionRespond:
 		o.Put("respond", respondOut(r.Respond))
-	case fault.ActionReset, fault.ActionClose, fault.ActionHang:
+	case fault.ActionReset, fault.ActionClose, fault.ActionHang, fault.ActionRefuse, fault.ActionUnreachable, fault.ActionDeaf:
 		o.Put(string(r.Action), true)
 	case fault.ActionGarbage:
 		o.Put("garbage", r.Garbage)

@@ -238,18 +238,37 @@ func (i *Injector) track(nc net.Conn, s http.ConnState) {
 	switch s {
 	case http.StateNew:
 		i.work.Add(1)
+		i.idle(nc, true)
 	case http.StateIdle:
 		if ours {
 			c.end()
+		}
+		i.idle(nc, true)
+		if i.phase.Load().door != "" {
+			_ = nc.Close()
 		}
 	case http.StateClosed:
 		if ours {
 			i.recordUnread(c)
 		}
+		i.idle(nc, false)
 		i.work.Done()
 	case http.StateHijacked:
+		i.idle(nc, false)
 		i.work.Done()
 	case http.StateActive:
+		i.idle(nc, false)
+	}
+}
+
+// idle notes whether a connection waits for a request.
+func (i *Injector) idle(nc net.Conn, is bool) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if is {
+		i.idling[nc] = true
+	} else {
+		delete(i.idling, nc)
 	}
 }
 

@@ -5,9 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"net"
 	"net/http"
 	"net/url"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -57,14 +59,16 @@ type Injector struct {
 	stub    answer
 	answers map[*fault.Rule]answer
 	addr    string
+	door    *door
 
 	phase   atomic.Pointer[phase]
 	watcher atomic.Pointer[func(*http.Request)]
 	mu      sync.Mutex
 	entered map[string]*fault.Phase // guarded by mu
+	idling  map[net.Conn]bool       // guarded by mu; connections that wait for a request
 
 	server  *http.Server
-	idle    func() // closes idle connections to the upstream
+	rest    func() // closes idle connections to the upstream
 	end     context.CancelFunc
 	closing <-chan struct{}
 	serving sync.WaitGroup // what Start started
@@ -85,6 +89,8 @@ func Start(ctx context.Context, cfg Config) (*Injector, error) {
 		return nil, fmt.Errorf("injector %s: %w", cfg.Name, err)
 	}
 	i.addr = ln.Addr().String()
+	i.door = newDoor(ln)
+	i.door.own = cfg.Listen == nil
 	base, end := context.WithCancel(ctx)
 	i.end, i.closing = end, base.Done()
 	i.server = &http.Server{
@@ -96,7 +102,7 @@ func Start(ctx context.Context, cfg Config) (*Injector, error) {
 		DisableGeneralOptionsHandler: true, // OPTIONS * is a request like others: record it
 	}
 	i.serving.Go(func() {
-		if err := i.server.Serve(watched{ln, i}); !errors.Is(err, http.ErrServerClosed) {
+		if err := i.server.Serve(watched{i.door, i}); !errors.Is(err, http.ErrServerClosed) {
 			i.failure = fmt.Errorf("injector %s: serve on %s: %w", cfg.Name, i.addr, err)
 		}
 	})
@@ -110,7 +116,7 @@ func Start(ctx context.Context, cfg Config) (*Injector, error) {
 
 // build makes everything of an injector that does not run yet.
 func build(cfg Config) (*Injector, error) {
-	i := &Injector{cfg: cfg, log: cfg.Logger, entered: map[string]*fault.Phase{}, answers: map[*fault.Rule]answer{}, idle: func() {}}
+	i := &Injector{cfg: cfg, log: cfg.Logger, entered: map[string]*fault.Phase{}, idling: map[net.Conn]bool{}, answers: map[*fault.Rule]answer{}, rest: func() {}}
 	if i.log == nil {
 		i.log = slog.New(slog.DiscardHandler)
 	}
@@ -134,8 +140,7 @@ func build(cfg Config) (*Injector, error) {
 			i.answers[r] = newAnswer(r.Respond)
 		}
 	}
-	i.Enter("")
-	return i, nil
+	return i, i.Enter("")
 }
 
 // setHealthy prepares what a healthy dependency does: upstream or stub.
@@ -212,24 +217,59 @@ type phase struct {
 	faults *fault.Phase
 	lots   map[*fault.Rule]*lot
 	ended  chan struct{}
+	door   fault.Action // what is done to those who connect; empty: they are served
 }
 
 // Enter starts a phase: later arrivals meet its faults, whose counts start
 // anew. Holds of the phase before end and their requests go on; its hangs end
 // with a closed connection; latencies that have begun are served to the end. It
 // waits for no request. Before the first Enter the phase is "" and healthy.
-func (i *Injector) Enter(name string) {
+//
+// An error says what this system, or the network of Config.Listen, cannot do to those who
+// connect (see fault.Action.Door); the phase has begun all the same.
+func (i *Injector) Enter(name string) error {
 	next := &phase{name: name, faults: i.player.Phase(name), lots: map[*fault.Rule]*lot{}, ended: make(chan struct{})}
 	for _, r := range next.faults.Rules() {
 		if r.Hold != nil {
 			next.lots[r] = newLot(*r.Hold)
 		}
+		if r.Action.Door() {
+			next.door = r.Action
+		}
 	}
 	i.mu.Lock()
 	i.entered[name] = next.faults
 	i.mu.Unlock()
-	if last := i.phase.Swap(next); last != nil {
+	last := i.phase.Swap(next)
+	err := i.setDoor(next)
+	if last != nil {
 		close(last.ended)
+	}
+	if err != nil {
+		return fmt.Errorf("injector %s: phase %s: %w", i.cfg.Name, name, err)
+	}
+	return nil
+}
+
+// setDoor does to those who connect what the phase says.
+func (i *Injector) setDoor(p *phase) error {
+	if i.door == nil { // It does not listen yet.
+		return nil
+	}
+	err := i.door.set(p.door)
+	if p.door != "" {
+		i.closeIdle()
+	}
+	return err
+}
+
+// closeIdle closes the connections that wait for a request.
+func (i *Injector) closeIdle() {
+	i.mu.Lock()
+	idle := slices.Collect(maps.Keys(i.idling))
+	i.mu.Unlock()
+	for _, c := range idle {
+		_ = c.Close()
 	}
 }
 
@@ -275,7 +315,7 @@ func (i *Injector) Close() error {
 	// only now that its accept loop has ended.
 	_ = i.server.Close()
 	i.work.Wait()
-	i.idle()
+	i.rest()
 	return i.failure
 }
 

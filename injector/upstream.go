@@ -35,7 +35,7 @@ func (i *Injector) useUpstream(u *url.URL) {
 		MaxIdleConnsPerHost: 1024,
 		IdleConnTimeout:     time.Second,
 	}
-	i.idle = transport.CloseIdleConnections
+	i.rest = transport.CloseIdleConnections
 	i.healthy = &httputil.ReverseProxy{
 		Transport:     transport,
 		Rewrite:       func(p *httputil.ProxyRequest) { rewrite(p, u) },

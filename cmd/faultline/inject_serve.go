@@ -84,7 +84,9 @@ func (a app) playPhases(ctx context.Context, in injection, running []*injector.I
 			if p != nil && len(p.Faults[injector]) > 0 {
 				mark(trace.MarkFaultOn, injector, name)
 			}
-			i.Enter(name)
+			if err := i.Enter(name); err != nil {
+				a.say("faultline: %v", err)
+			}
 			if last != nil && len(last.Faults[injector]) > 0 {
 				mark(trace.MarkFaultOff, injector, last.Name)
 			}
@@ -174,7 +176,7 @@ func ruleInWords(r fault.Rule) string {
 		fmt.Fprintf(&b, "respond %d", r.Respond.Status)
 	case fault.ActionPass:
 		b.WriteString("pass")
-	case fault.ActionReset, fault.ActionClose, fault.ActionHang:
+	case fault.ActionReset, fault.ActionClose, fault.ActionHang, fault.ActionRefuse, fault.ActionUnreachable, fault.ActionDeaf:
 		b.WriteString(string(r.Action))
 	case fault.ActionGarbage:
 		fmt.Fprintf(&b, "%d bytes of garbage", r.Garbage)

@@ -14,12 +14,16 @@ import (
 // stragglers.
 func (r *runner) phases(ctx context.Context) error {
 	for i, p := range r.plan.Phases {
-		r.enter(i)
+		if err := r.enter(i); err != nil {
+			return err
+		}
 		if err := r.phase(ctx, i, p); err != nil {
 			return fmt.Errorf("phase %s: %w", p.Name, err)
 		}
 	}
-	r.enter(len(r.plan.Phases))
+	if err := r.enter(len(r.plan.Phases)); err != nil {
+		return err
+	}
 	ctx, cancel := context.WithTimeout(ctx, r.plan.Timeout)
 	defer cancel()
 	if err := r.attacker.Wait(ctx); err != nil && !errors.Is(err, context.DeadlineExceeded) {
@@ -30,7 +34,7 @@ func (r *runner) phases(ctx context.Context) error {
 
 // enter switches the faults to those of phase i; past the last phase there are
 // none. A fault's mark encloses its effect: on before, off after the switch.
-func (r *runner) enter(i int) {
+func (r *runner) enter(i int) error {
 	name := ""
 	if i < len(r.plan.Phases) {
 		name = r.plan.Phases[i].Name
@@ -39,11 +43,14 @@ func (r *runner) enter(i int) {
 		if i < len(r.plan.Phases) && len(r.plan.Phases[i].Faults[in.Name]) > 0 {
 			r.rec.Mark(trace.Mark{At: r.now(), Kind: trace.MarkFaultOn, Subject: in.Name, Text: name})
 		}
-		r.injectors[k].Enter(name)
+		if err := r.injectors[k].Enter(name); err != nil {
+			return &PreconditionError{What: err.Error()}
+		}
 		if i > 0 && len(r.plan.Phases[i-1].Faults[in.Name]) > 0 {
 			r.rec.Mark(trace.Mark{At: r.now(), Kind: trace.MarkFaultOff, Subject: in.Name, Text: r.plan.Phases[i-1].Name})
 		}
 	}
+	return nil
 }
 
 // phase sends the load of one phase.

@@ -139,7 +139,9 @@ func (r *runner) startInjectors(ctx context.Context) error {
 		}
 		r.injectors = append(r.injectors, inj)
 		r.live.injectors[in.Name] = inj
-		inj.Enter(probePhase)
+		if err := inj.Enter(probePhase); err != nil {
+			return &PreconditionError{What: err.Error()}
+		}
 	}
 	return nil
 }
@@ -280,7 +282,7 @@ func (r *runner) stop(ctx context.Context) error {
 		errs = append(errs, r.attacker.Wait(ctx))
 	}
 	for _, in := range r.injectors {
-		in.Enter("") // Hangs and holds end now, so that the SUT is not kept waiting.
+		errs = append(errs, in.Enter("")) // Hangs and holds end now, so that the SUT is not kept waiting.
 	}
 	for _, w := range r.watchers {
 		w()

@@ -88,7 +88,7 @@ type Phase struct {
 // once per request: asking counts.
 func (ph *Phase) Decide(r Request) Verdict {
 	for n, ruled := range ph.rules {
-		if !ruled.rule.Match.Matches(r) {
+		if ruled.rule.Action.Door() || !ruled.rule.Match.Matches(r) {
 			continue
 		}
 		index := ph.seen[n].Add(1) - 1

@@ -66,11 +66,22 @@ const (
 	ActionClose   Action = "close"   // FIN without a complete answer
 	ActionHang    Action = "hang"    // nothing, until the caller leaves or the phase ends
 	ActionGarbage Action = "garbage" // random bytes that are no HTTP, then FIN
+
+	// What becomes of all that connect, as long as the phase lasts. Connections that idle
+	// are closed as it begins, others when their request is through.
+	ActionRefuse      Action = "refuse"      // nobody listens: connections are refused
+	ActionUnreachable Action = "unreachable" // connections are not answered, and run into the caller's timeout; on Linux
+	ActionDeaf        Action = "deaf"        // connections are accepted, and not read from until the phase ends
 )
+
+// Door reports whether the action is one of all that connect, and of no request.
+func (a Action) Door() bool {
+	return a == ActionRefuse || a == ActionUnreachable || a == ActionDeaf
+}
 
 // Actions are all of them.
 func Actions() []Action {
-	return []Action{ActionPass, ActionRespond, ActionReset, ActionClose, ActionHang, ActionGarbage}
+	return []Action{ActionPass, ActionRespond, ActionReset, ActionClose, ActionHang, ActionGarbage, ActionRefuse, ActionUnreachable, ActionDeaf}
 }
 
 // Respond is a canned answer.

@@ -53,6 +53,9 @@ func Validate(s Script) []Problem {
 				found.add("id", "%q already names a fault of phase %s; the trace could not tell them apart", id, other)
 			}
 			ids[id] = phase
+			if r.Action.Door() && len(rules) > 1 {
+				found.add("action", "%s is for all that connect in phase %s; no other fault of it could be seen", r.Action, phase)
+			}
 			for _, p := range found {
 				p.Phase, p.Rule, p.ID = phase, n, r.ID
 				all = append(all, p)
@@ -174,6 +177,8 @@ func (r Rule) checkAction(ps *problems) {
 		if !r.Respond.zero() {
 			ps.add("respond", "has no meaning with action %s", r.Action)
 		}
+	case ActionRefuse, ActionUnreachable, ActionDeaf:
+		r.checkDoor(ps)
 	default:
 		ps.add("action", "%q is none of %s", r.Action, words(Actions()))
 	}
@@ -192,6 +197,25 @@ func (r Rule) checkAction(ps *problems) {
 	}
 	if r.ReadRate < 0 {
 		ps.add("read_rate", "is %d bytes a second; must be above 0", r.ReadRate)
+	}
+}
+
+// checkDoor looks at what only requests have.
+func (r Rule) checkDoor(ps *problems) {
+	for _, only := range []struct {
+		field string
+		set   bool
+	}{
+		{"match", r.Match.Method != "" || r.Match.Path != "" || len(r.Match.Header) > 0},
+		{"select", r.Select.Kind != SelectAll},
+		{"hold", r.Hold != nil},
+		{"latency", r.Latency != Latency{}},
+		{"respond", !r.Respond.zero()},
+		{"read_rate", r.ReadRate != 0},
+	} {
+		if only.set {
+			ps.add(only.field, "has no meaning with action %s, which is for all that connect", r.Action)
+		}
 	}
 }
 

@@ -25,7 +25,7 @@ const stubBody = `{"charged":"twenty"}`
 
 // contracts are all of them.
 func contracts() []contract {
-	all := slices.Concat(answers(), latencies(), endings(), cuts(), malformations(), afterwards(), shapes())
+	all := slices.Concat(answers(), latencies(), endings(), cuts(), malformations(), afterwards(), shapes(), doors())
 	for i := range all {
 		all[i].protocol = http1
 	}
@@ -294,6 +294,29 @@ func afterwards() []contract {
 		{
 			fault: "after: half", expected: "a complete answer, then FIN; what is sent after that is still read", stub: stub(),
 			rule: after(fault.AfterHalf, 0), holds: looks(`HTTP/1\.1 200 .*`+body, FIN),
+		},
+	}
+}
+
+// doors are what becomes of those who connect.
+func doors() []contract {
+	return []contract{
+		{
+			fault: "refuse", expected: "connection refused, at once", unseen: true,
+			rule: fault.Rule{Action: fault.ActionRefuse}, holds: func(o Observation) bool { return o.End == Refused },
+		},
+		{
+			fault: "unreachable", expected: "no answer to the connection", unseen: true,
+			rule: fault.Rule{Action: fault.ActionUnreachable}, holds: func(o Observation) bool { return o.End == Unanswered },
+		},
+		{
+			fault: "deaf", expected: "a connection on which no byte comes", unseen: true,
+			rule: fault.Rule{Action: fault.ActionDeaf}, holds: looks(``, None),
+		},
+		{
+			fault: "deaf, and the phase ends", expected: "no byte until the phase ends, then the healthy answer", stub: stub(), ends: true,
+			rule:  fault.Rule{Action: fault.ActionDeaf},
+			holds: all(looks(`HTTP/1\.1 200 .*`+regexp.QuoteMeta(stubBody), None), notBefore(patience/2-10*ms)),
 		},
 	}
 }

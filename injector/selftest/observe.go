@@ -20,6 +20,9 @@ const (
 	FIN  End = "FIN"
 	RST  End = "RST"
 	None End = "nothing more" // it was still open when the observer went
+
+	Refused    End = "connection refused"
+	Unanswered End = "no answer to the connection" // within the observer's patience
 )
 
 // Observation is what came over a connection.
@@ -55,8 +58,15 @@ func (o Observation) last() time.Duration {
 // observe sends a request over a connection of its own and reads what comes until the
 // connection ends, or nothing has come for so long.
 func observe(ctx context.Context, addr, request string, patience time.Duration) (Observation, error) {
-	c, err := new(net.Dialer).DialContext(ctx, "tcp", addr)
-	if err != nil {
+	begun := time.Now()
+	c, err := (&net.Dialer{Timeout: patience}).DialContext(ctx, "tcp", addr)
+	timeout, isNet := errors.AsType[net.Error](err)
+	switch {
+	case errors.Is(err, syscall.ECONNREFUSED):
+		return Observation{End: Refused, Ended: time.Since(begun)}, nil
+	case isNet && timeout.Timeout() && ctx.Err() == nil:
+		return Observation{End: Unanswered, Ended: time.Since(begun)}, nil
+	case err != nil:
 		return Observation{}, fmt.Errorf("connect to the injector: %w", err)
 	}
 	defer func() { _ = c.Close() }() // What is to be seen was seen.

@@ -2,6 +2,7 @@ package selftest
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -31,6 +32,7 @@ type contract struct {
 	ends     bool          // the phase ends after half of the patience
 	holds    func(o Observation) bool
 	recorded trace.Outcome // what the injector's own record has to say; empty: an answer
+	unseen   bool          // it has nothing to say: nobody got in
 }
 
 // patience is how long a connection is listened to that says nothing.
@@ -68,13 +70,15 @@ func (c contract) try(ctx context.Context, seed uint64) (observed string, ok boo
 	if err != nil {
 		return "", false, err
 	}
-	in.Enter(phase)
+	if err := in.Enter(phase); err != nil {
+		return "", false, errors.Join(err, in.Close())
+	}
 	wait := c.patience
 	if wait == 0 {
 		wait = patience
 	}
 	if c.ends {
-		end := time.AfterFunc(wait/2, func() { in.Enter("") })
+		end := time.AfterFunc(wait/2, func() { _ = in.Enter("") }) // What follows is observed.
 		defer end.Stop()
 	}
 	request := c.request
@@ -93,7 +97,9 @@ func (c contract) try(ctx context.Context, seed uint64) (observed string, ok boo
 		want = trace.OutcomeAnswered
 	}
 	attempts := rec.Snapshot(trace.Header{}).Attempts
-	if len(attempts) != 1 || attempts[0].Outcome != want {
+	switch {
+	case c.unseen && len(attempts) == 0:
+	case len(attempts) != 1 || attempts[0].Outcome != want:
 		return fmt.Sprintf("%s; recorded as %s", o, told(attempts)), false, nil
 	}
 	return o.String(), c.holds(o), nil

@@ -1,0 +1,10 @@
+//go:build unix && !linux
+
+package injector
+
+import "errors"
+
+// fillBacklog is not possible here: the kernel answers where the queue is full.
+func fillBacklog(string) (release func(), err error) {
+	return nil, errors.New("connections that time out can be had on Linux only; use refuse, or hang")
+}
