@@ -104,7 +104,7 @@ func (d *door) set(mode fault.Action) error {
 	}
 	var err error
 	if !d.own && (mode == fault.ActionRefuse || mode == fault.ActionUnreachable) {
-		return fmt.Errorf("%s needs the operating system's network", mode)
+		return fmt.Errorf("%s needs the operating system's network: %w", mode, errors.ErrUnsupported)
 	}
 	switch mode {
 	case fault.ActionRefuse:

@@ -2,14 +2,17 @@
 
 package injector
 
-import "errors"
+import (
+	"errors"
+	"fmt"
+)
 
 // holdPort is not possible here.
 func holdPort(string) (release func(), err error) {
-	return nil, errors.New("connections can be refused while the port is kept on Unix only; use close or reset")
+	return nil, fmt.Errorf("connections can be refused while the port is kept on Unix only; use close or reset: %w", errors.ErrUnsupported)
 }
 
 // fillBacklog is not possible here.
 func fillBacklog(string) (release func(), err error) {
-	return nil, errors.New("connections that time out can be had on Linux only; use hang")
+	return nil, fmt.Errorf("connections that time out can be had on Linux only; use hang: %w", errors.ErrUnsupported)
 }

@@ -225,7 +225,7 @@ type phase struct {
 // with a closed connection; latencies that have begun are served to the end. It
 // waits for no request. Before the first Enter the phase is "" and healthy.
 //
-// An error says what this system, or the network of Config.Listen, cannot do to those who
+// An error (errors.ErrUnsupported) says what this system, or the network of Config.Listen, cannot do to those who
 // connect (see fault.Action.Door); the phase has begun all the same.
 func (i *Injector) Enter(name string) error {
 	next := &phase{name: name, faults: i.player.Phase(name), lots: map[*fault.Rule]*lot{}, ended: make(chan struct{})}

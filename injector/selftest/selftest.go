@@ -18,6 +18,9 @@ type Result struct {
 	Expected string `json:"expected"`
 	Observed string `json:"observed"`
 	OK       bool   `json:"ok"`
+	// Unsupported is why this system cannot do it; empty: it can. Then nothing was observed,
+	// and such a fault is refused in an experiment.
+	Unsupported string `json:"unsupported,omitempty"`
 }
 
 // contract is what a fault has to look like on the wire.
@@ -47,7 +50,10 @@ func Run(ctx context.Context, seed uint64, tell func(Result)) error {
 		if ctx.Err() != nil {
 			return fmt.Errorf("selftest: %w", context.Cause(ctx))
 		}
-		if err != nil {
+		switch {
+		case errors.Is(err, errors.ErrUnsupported):
+			result.Unsupported = err.Error()
+		case err != nil:
 			observed = err.Error()
 		}
 		result.Observed, result.OK = observed, ok
