@@ -18,6 +18,7 @@ type door struct {
 	listen func() (net.Listener, error)
 
 	conns  chan net.Conn // for the server
+	errs   chan error    // of accepting, for the server: it knows which ones it survives
 	closed chan struct{}
 	close  func() // closes closed, once
 	wait   sync.WaitGroup
@@ -31,7 +32,7 @@ type door struct {
 
 // newDoor returns an open door around a listener.
 func newDoor(ln net.Listener) *door {
-	d := &door{addr: ln.Addr().String(), conns: make(chan net.Conn), closed: make(chan struct{})}
+	d := &door{addr: ln.Addr().String(), conns: make(chan net.Conn), errs: make(chan error), closed: make(chan struct{})}
 	d.close = sync.OnceFunc(func() { close(d.closed) })
 	d.listen = func() (net.Listener, error) {
 		return new(net.ListenConfig).Listen(context.Background(), "tcp", d.addr)
@@ -47,15 +48,31 @@ func (d *door) serve(ln net.Listener) {
 	d.wait.Go(func() {
 		for {
 			c, err := ln.Accept()
-			if err != nil {
-				if !d.is(ln) {
-					return // It was shut.
-				}
-				continue // Such as too many open files; the server would do the same.
+			switch {
+			case err == nil:
+				d.take(c)
+			case !d.is(ln): // It was shut.
+				return
+			case !d.report(err):
+				return
 			}
-			d.take(c)
 		}
 	})
+}
+
+// report tells the server of an error, and reports whether accepting goes on: the server
+// does by the same rule.
+func (d *door) report(err error) bool {
+	select {
+	case d.errs <- err:
+	case <-d.closed:
+		return false
+	}
+	temporary, ok := errors.AsType[interface {
+		error
+		Temporary() bool
+	}](err)
+	return ok && temporary.Temporary()
 }
 
 // is reports whether the door is open with this listener.
@@ -162,6 +179,8 @@ func (d *door) Accept() (net.Conn, error) {
 	select {
 	case c := <-d.conns:
 		return c, nil
+	case err := <-d.errs:
+		return nil, err
 	case <-d.closed:
 		return nil, net.ErrClosed
 	}
