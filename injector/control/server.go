@@ -60,7 +60,11 @@ func Start(ctx context.Context, cfg Config) (*Server, error) {
 	if cfg.Addr == "" {
 		cfg.Addr = "127.0.0.1:0"
 	}
-	if err := cfg.check(); err != nil {
+	err := cfg.Check()
+	if len(cfg.Injectors) == 0 || cfg.Recorder == nil {
+		err = errors.Join(err, errors.New("there is no injector, or no recorder, to control"))
+	}
+	if err != nil {
 		return nil, fmt.Errorf("control API: %w", err)
 	}
 	s := &Server{cfg: cfg, log: cfg.Logger}
@@ -103,8 +107,8 @@ func Start(ctx context.Context, cfg Config) (*Server, error) {
 	return s, nil
 }
 
-// check says what is wrong.
-func (c Config) check() error {
+// Check says what is wrong with the address, and with who may call it.
+func (c Config) Check() error {
 	host, _, err := net.SplitHostPort(c.Addr)
 	if err != nil {
 		return fmt.Errorf("address %s: write host:port, as 127.0.0.1:9900", c.Addr)
@@ -120,9 +124,6 @@ func (c Config) check() error {
 	}
 	if c.Token != "" && len(c.Token) < minToken {
 		errs = append(errs, fmt.Errorf("the token has %d characters; use at least %d that nobody can guess", len(c.Token), minToken))
-	}
-	if len(c.Injectors) == 0 || c.Recorder == nil {
-		errs = append(errs, errors.New("there is no injector, or no recorder, to control"))
 	}
 	return errors.Join(errs...)
 }
