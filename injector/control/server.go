@@ -36,13 +36,14 @@ type Config struct {
 
 // Server is a running API.
 type Server struct {
-	cfg    Config
-	log    *slog.Logger
-	addr   string
-	server *http.Server
-	routes map[string]map[string]route // by path and method
-	end    context.CancelFunc
-	work   sync.WaitGroup
+	cfg      Config
+	log      *slog.Logger
+	addr     string
+	server   *http.Server
+	routes   map[string]map[string]route // by path and method
+	document []byte                      // of OpenAPI
+	end      context.CancelFunc
+	work     sync.WaitGroup
 }
 
 // How long the API waits for its callers.
@@ -72,6 +73,9 @@ func Start(ctx context.Context, cfg Config) (*Server, error) {
 		s.log = slog.New(slog.DiscardHandler)
 	}
 	s.routes = s.table()
+	if s.document, err = document(); err != nil {
+		return nil, fmt.Errorf("control API: %w", err)
+	}
 	listen := cfg.Listen
 	if listen == nil {
 		listen = func(network, addr string) (net.Listener, error) {
