@@ -1,7 +1,6 @@
 package experiments
 
 import (
-	"maps"
 	"strconv"
 	"strings"
 
@@ -35,27 +34,16 @@ func (r *reader) faults(p *Phase, v yamldoc.Value) {
 	}
 }
 
-// add gives a phase one more fault, which must have something left to hit.
+// add gives a phase one more fault, which must get along with those before it.
 func (p *Phase) add(v yamldoc.Value, injector string, rule fault.Rule) {
-	for _, earlier := range p.Faults[injector] {
-		if shadows(earlier, rule) {
-			v.Problemf("could never fire: fault %s before it takes every such request", earlier.ID)
-			break
-		}
+	earlier := p.Faults[injector]
+	if text := fault.Against(earlier, rule, func(i int) string { return "fault " + earlier[i].ID }); text != "" {
+		v.Problemf("%s", text)
 	}
 	if p.Faults == nil {
 		p.Faults = map[string][]fault.Rule{}
 	}
-	p.Faults[injector] = append(p.Faults[injector], rule)
-}
-
-// shadows reports whether a rule leaves nothing for a later one. It knows the two
-// plain cases: the earlier one takes everything, or just the same.
-func shadows(earlier, later fault.Rule) bool {
-	e, l := earlier.Match, later.Match
-	all := e.Method == "" && e.Path == "" && len(e.Header) == 0
-	same := e.Method == l.Method && e.Path == l.Path && maps.Equal(e.Header, l.Header)
-	return earlier.Select.Kind == fault.SelectAll && (all || same)
+	p.Faults[injector] = append(earlier, rule)
 }
 
 func (r *reader) fault(m *yamldoc.Map, injector string) fault.Rule {
