@@ -15,7 +15,9 @@ import (
 // difference; one that no file has was never tried.
 func TestEveryKeyCounts(t *testing.T) {
 	counts := map[string]bool{}
-	for _, file := range []string{"testdata/reference.good.yaml", "testdata/launch.good.yaml", "testdata/shapes.good.yaml", "testdata/routes.good.yaml"} {
+	for _, file := range []string{
+		"testdata/reference.good.yaml", "testdata/launch.good.yaml", "testdata/shapes.good.yaml", "testdata/routes.good.yaml", "testdata/selection.good.yaml",
+	} {
 		src, err := os.ReadFile(file)
 		if err != nil {
 			t.Fatal(err)

@@ -2,7 +2,6 @@ package experiments
 
 import (
 	"strconv"
-	"strings"
 
 	"github.com/faultline-go/faultline/injector/fault"
 	"github.com/faultline-go/faultline/internal/yamldoc"
@@ -100,29 +99,6 @@ func requestMatch(v yamldoc.Value) fault.Match {
 		Path:   pathPattern(m.Get("path")),
 		Header: headers(m.Get("header")),
 	}
-}
-
-// selection reads which of the requests that match are hit.
-func selection(m *yamldoc.Map) fault.Select {
-	switch m.Choice("ratio", "first", "script") {
-	case "ratio":
-		v := m.Get("ratio")
-		share, ok := v.ExactShare()
-		if ok && share.Num == 0 {
-			v.Problemf("0%% hits nothing, so this fault would never fire")
-		}
-		return fault.Select{Kind: fault.SelectRatio, Num: share.Num, Den: share.Den}
-	case "first":
-		return fault.Select{Kind: fault.SelectFirst, First: uint64(m.Get("first").Count(1, 1))}
-	case "script":
-		v := m.Get("script")
-		pattern := v.NonEmpty()
-		if pattern != "" && (strings.Trim(pattern, "X.") != "" || !strings.Contains(pattern, "X")) {
-			v.Problemf("%q is not a script; it is a row of X (hit) and . (pass) with at least one X, one letter a request", pattern)
-		}
-		return fault.Select{Kind: fault.SelectScript, Pattern: pattern}
-	}
-	return fault.Select{Kind: fault.SelectAll}
 }
 
 // latency reads what is added to a request's time.

@@ -95,14 +95,8 @@ func faultWords(plan *experiments.Plan, p experiments.Phase) []string {
 // ruleWords says what one fault does.
 func ruleWords(r fault.Rule) string {
 	var parts []string
-	switch s := r.Select; s.Kind {
-	case fault.SelectRatio:
-		parts = append(parts, strconv.FormatFloat(100*float64(s.Num)/float64(s.Den), 'g', 4, 64)+"%")
-	case fault.SelectFirst:
-		parts = append(parts, fmt.Sprintf("first %d", s.First))
-	case fault.SelectScript:
-		parts = append(parts, "script")
-	default:
+	if which := selectionWords(r.Select); which != "" {
+		parts = append(parts, which)
 	}
 	if r.Hold != nil {
 		parts = append(parts, fmt.Sprintf("held up to %s", r.Hold.Max))
@@ -125,6 +119,36 @@ func ruleWords(r fault.Rule) string {
 		parts = append(parts, strings.TrimSpace("for "+strings.TrimSpace(r.Match.Method+" "+r.Match.Path)))
 	}
 	return strings.Join(parts, " ")
+}
+
+// selectionWords says which of the requests that match a fault are hit; nothing
+// where all are.
+func selectionWords(s fault.Select) string {
+	words := ""
+	part := strconv.FormatFloat(100*float64(s.Num)/float64(s.Den), 'g', 4, 64) + "%"
+	switch s.Kind {
+	case fault.SelectRatio:
+		words = part
+	case fault.SelectShuffle:
+		words = fmt.Sprintf("%s shuffled by %d", part, s.Block)
+	case fault.SelectRandom:
+		words = part + " at random"
+	case fault.SelectFirst:
+		words = fmt.Sprintf("first %d", s.First)
+	case fault.SelectAfter:
+		words = fmt.Sprintf("after %d", s.After)
+	case fault.SelectEvery:
+		words = fmt.Sprintf("every %d", s.Every)
+	case fault.SelectScript:
+		words = "script"
+	case fault.SelectBurst:
+		words = fmt.Sprintf("bursts of %d in %d", s.Length, s.Length+s.Gap)
+	case fault.SelectAll:
+	}
+	if s.Sticky.By != "" {
+		words += " by " + strings.TrimSpace(string(s.Sticky.By)+" "+s.Sticky.Name)
+	}
+	return words
 }
 
 // supposed is what a forecast takes for granted.

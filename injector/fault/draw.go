@@ -1,6 +1,9 @@
 package fault
 
-import "math/bits"
+import (
+	"math/bits"
+	"slices"
+)
 
 // draw is what rules with a ratio decide by together: each request that it is
 // asked for goes to at most one of them. A rule whose match overlaps no other
@@ -42,6 +45,37 @@ const (
 	maxDrawDen   = 1 << 40
 	maxDrawRules = 1000
 )
+
+// drawsOf sorts the rules of a phase that draw into draws, and tells them theirs.
+// Rules whose matches overlap are in one, as are all that are so connected.
+func drawsOf(rules []ruled) []draw {
+	var draws []draw
+	for n, r := range rules {
+		if !r.rule.Select.Kind.Draws() {
+			continue
+		}
+		with := draw{rules: []int{n}}
+		draws = slices.DeleteFunc(draws, func(d draw) bool {
+			met := slices.ContainsFunc(d.rules, func(m int) bool { return rules[m].rule.Match.overlaps(r.rule.Match) })
+			if met {
+				with.rules = append(with.rules, d.rules...)
+			}
+			return met
+		})
+		slices.Sort(with.rules)
+		draws = append(draws, with)
+	}
+	for i := range draws {
+		d := &draws[i]
+		first := rules[d.rules[0]]
+		s := first.rule.Select
+		d.kind, d.block, d.sticky, d.hash = s.Kind, s.Block, s.Sticky, first.picks
+		for _, n := range d.rules {
+			rules[n].draw = i
+		}
+	}
+	return draws
+}
 
 // begin starts a draw for a phase.
 func (d *draw) begin() drawing {

@@ -35,8 +35,11 @@ func TestRatiosShareOneDraw(t *testing.T) {
 		{"two of 30 %", []fault.Rule{reset(ratio(30, 100)), reset(ratio(30, 100))}, map[int]int{0: 300, 1: 300, -1: 400}},
 		{"all of it", []fault.Rule{reset(ratio(1, 3)), reset(ratio(1, 3)), reset(ratio(1, 3))}, map[int]int{0: 334, 1: 333, 2: 333}},
 		{"nothing beside something", []fault.Rule{reset(ratio(0, 1)), reset(ratio(1, 2))}, map[int]int{1: 500, -1: 500}},
-		{"after the first", []fault.Rule{reset(fault.Select{Kind: fault.SelectFirst, First: 100}), reset(ratio(30, 100)), reset(ratio(30, 100))},
-			map[int]int{0: 100, 1: 270, 2: 270, -1: 360}},
+		{
+			"after the first",
+			[]fault.Rule{reset(fault.Select{Kind: fault.SelectFirst, First: 100}), reset(ratio(30, 100)), reset(ratio(30, 100))},
+			map[int]int{0: 100, 1: 270, 2: 270, -1: 360},
+		},
 		// The second ratio counts what the first one got, but not what the script took.
 		{"around another", []fault.Rule{
 			reset(ratio(50, 100)), reset(fault.Select{Kind: fault.SelectScript, Pattern: strings.Repeat("X", 100)}), reset(ratio(50, 100)),

@@ -1,6 +1,9 @@
 package fault
 
-import "sync"
+import (
+	"slices"
+	"sync"
+)
 
 // Phase decides the requests of one phase. It is safe for concurrent use: requests
 // are decided one at a time, in the order in which they get hold of it, and by
@@ -125,7 +128,7 @@ func (ph *Phase) raffle(a *asked, candidates []int) remembered {
 	d := &ph.draws[ph.rules[a.rule].draw]
 	if a.keyed {
 		if known, ok := d.keys[a.key]; ok {
-			return ph.again(known, candidates)
+			return again(known, candidates)
 		}
 		if len(d.keys) >= StickyKeys {
 			for _, n := range candidates {
@@ -135,7 +138,7 @@ func (ph *Phase) raffle(a *asked, candidates []int) remembered {
 		}
 	}
 	won := remembered{rule: d.next(ph.rules, candidates)}
-	won = ph.again(won, candidates)
+	won = again(won, candidates)
 	if won.rule >= 0 {
 		st := &ph.states[won.rule]
 		won.index, won.nth = st.index, st.nth
@@ -152,11 +155,9 @@ func (ph *Phase) raffle(a *asked, candidates []int) remembered {
 
 // again is a verdict that still stands: another rule may have taken the request
 // before it came to the one that a key, or a block of a shuffle, is for.
-func (ph *Phase) again(won remembered, candidates []int) remembered {
-	for _, n := range candidates {
-		if n == won.rule {
-			return won
-		}
+func again(won remembered, candidates []int) remembered {
+	if slices.Contains(candidates, won.rule) {
+		return won
 	}
 	return remembered{rule: -1}
 }

@@ -1,8 +1,8 @@
 package fault
 
 import (
-	"crypto/sha256"
-	"net/netip"
+	"hash/fnv"
+	"net/netip" //nolint:depguard // It reads addresses and opens nothing.
 	"strings"
 )
 
@@ -30,8 +30,9 @@ const (
 // in [Count.Forgotten]: to forget a key would give it two verdicts.
 const StickyKeys = 100_000
 
-// digest stands for a key, so that a long one takes no more memory than another.
-type digest [sha256.Size]byte
+// digest stands for a key (FNV-1a of 128 bits), so that a long one takes no more
+// memory than another.
+type digest [16]byte
 
 // key returns what r is remembered by.
 func (s Sticky) key(r Request) (key digest, ok bool) {
@@ -50,7 +51,10 @@ func (s Sticky) key(r Request) (key digest, ok bool) {
 	default:
 		return key, false
 	}
-	return sha256.Sum256([]byte(text)), text != ""
+	h := fnv.New128a()
+	h.Write([]byte(text))
+	h.Sum(key[:0])
+	return key, text != ""
 }
 
 // cookie finds a cookie in the header of that name.

@@ -168,21 +168,34 @@ func tooMuch(rules []Rule, name func(int) string) string {
 		if !narrow.Select.Kind.Draws() || j < last && !rules[last].Match.covers(narrow.Match) {
 			continue
 		}
-		sum, others := 0.0, []string{}
-		for i, r := range rules {
-			if r.Select.Kind.Draws() && r.Select.Den > 0 && r.Match.covers(narrow.Match) {
-				sum += float64(r.Select.Num) / float64(r.Select.Den)
-				if i < last {
-					others = append(others, name(i))
-				}
+		sum, others := asking(rules, narrow.Match)
+		if sum <= 1+1e-12 { // One part in 10^12 is less than a share can say.
+			continue
+		}
+		var names []string
+		for _, i := range others {
+			if i < last {
+				names = append(names, name(i))
 			}
 		}
-		if len(others) > 0 && sum > 1+1e-12 { // One part in 10^12 is less than a share can say.
+		if len(names) > 0 {
 			return fmt.Sprintf("with %s, these ratios are %.4g%% of the same requests; one request gets one fault, so together they are at most 100%%",
-				strings.Join(others, " and "), 100*sum)
+				strings.Join(names, " and "), 100*sum)
 		}
 	}
 	return ""
+}
+
+// asking are the rules with a ratio that match all that m matches, and the sum of
+// their shares.
+func asking(rules []Rule, m Match) (sum float64, of []int) {
+	for i, r := range rules {
+		if s := r.Select; s.Kind.Draws() && s.Den > 0 && r.Match.covers(m) {
+			sum += float64(s.Num) / float64(s.Den)
+			of = append(of, i)
+		}
+	}
+	return sum, of
 }
 
 // shadowed returns the index of an earlier rule that leaves r nothing, or -1.
@@ -190,43 +203,4 @@ func shadowed(earlier []Rule, r Rule) int {
 	return slices.IndexFunc(earlier, func(e Rule) bool {
 		return e.Select.takesAll() && e.Match.covers(r.Match)
 	})
-}
-
-// drawsOf sorts the rules of a phase that draw into draws, and tells them theirs.
-// Rules whose matches overlap are in one, as are all that are so connected.
-func drawsOf(rules []ruled) []draw {
-	of := map[int]int{} // the first rule of a rule's draw
-	for n, r := range rules {
-		if !r.rule.Select.Kind.Draws() {
-			continue
-		}
-		of[n] = n
-		for m := range n {
-			if first, ok := of[m]; ok && first != of[n] && rules[m].rule.Match.overlaps(r.rule.Match) {
-				lower, upper := min(first, of[n]), max(first, of[n])
-				for k, f := range of {
-					if f == upper {
-						of[k] = lower
-					}
-				}
-			}
-		}
-	}
-	var draws []draw
-	number := map[int]int{}
-	for n := range rules {
-		first, ok := of[n]
-		if !ok {
-			continue
-		}
-		if n == first {
-			number[n] = len(draws)
-			s := rules[n].rule.Select
-			draws = append(draws, draw{kind: s.Kind, block: s.Block, sticky: s.Sticky, hash: rules[n].picks})
-		}
-		d := number[first]
-		rules[n].draw = d
-		draws[d].rules = append(draws[d].rules, n)
-	}
-	return draws
 }
