@@ -102,7 +102,11 @@
 //	                                        which of the matching requests; (all)
 //	        sticky?: {header}, {cookie}, path or peer
 //	        respond: {status, headers?, body?}, reset, close or hang: true
-//	        latency?: {fixed} or {uniform: [least, most]}
+//	        latency?: one of
+//	          {fixed}, {uniform: [least, most]}, {normal: {mean, sd, cap?}},
+//	          {lognormal: {median, p99 or sigma, cap?}}, {exponential: {mean, cap?}},
+//	          {pareto: {min, alpha, cap}}, {table: {points: {p0, .., p100}, scale (linear)}},
+//	          {trace: [..] or {file}}
 //	        hold?: {rejected (10, or twice the probes if more), max, one_by_one (false)}
 //	        stealth                         (false)
 //

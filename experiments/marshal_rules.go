@@ -14,15 +14,7 @@ func putFault(o *yamldoc.Out, r fault.Rule) {
 	m.PutIf(len(r.Match.Header) > 0, "header", r.Match.Header)
 	o.PutIf(r.Match.Method != "" || r.Match.Path != "" || len(r.Match.Header) > 0, "match", m)
 	putSelection(o, r.Select)
-	if l := r.Latency; l.Max > 0 {
-		latency := &yamldoc.Out{}
-		if l.Min == l.Max {
-			latency.Put("fixed", l.Max)
-		} else {
-			latency.Put("uniform", uniformOut(l.Min, l.Max))
-		}
-		o.Put("latency", latency)
-	}
+	putLatency(o, r.Latency)
 	if h := r.Hold; h != nil {
 		hold := &yamldoc.Out{}
 		hold.Put("rejected", h.Rejected)

@@ -49,14 +49,14 @@ func (r *reader) fault(m *yamldoc.Map, injector string) fault.Rule {
 	rule := fault.Rule{
 		Match:   requestMatch(m.Get("match")),
 		Select:  selection(m),
-		Latency: latency(m.Get("latency")),
+		Latency: r.latency(m.Get("latency")),
 	}
 	action(&rule, m)
 	rule.Stealth = m.Get("stealth").Bool(false)
 	if rule.Stealth && rule.Action != fault.ActionReset && rule.Action != fault.ActionClose {
 		m.Lacks(m.Get("stealth"), []string{"reset", "close"}, "goes with reset or close, the faults of a connection")
 	}
-	rule.Hold = r.hold(m.Get("hold"), injector, rule.Latency.Max)
+	rule.Hold = r.hold(m.Get("hold"), injector, rule.Latency.Longest())
 	if rule.Action == fault.ActionHang {
 		for _, key := range []string{"latency", "hold"} {
 			if v := m.Get(key); v.Exists() {
@@ -99,23 +99,4 @@ func requestMatch(v yamldoc.Value) fault.Match {
 		Path:   pathPattern(m.Get("path")),
 		Header: headers(m.Get("header")),
 	}
-}
-
-// latency reads what is added to a request's time.
-func latency(v yamldoc.Value) fault.Latency {
-	m := v.Map("{fixed: 5ms}")
-	defer m.Done()
-	switch m.Choice("fixed", "uniform") {
-	case "fixed":
-		d := m.Get("fixed").Duration(0)
-		return fault.Latency{Min: d, Max: d}
-	case "uniform":
-		l := fault.Latency{}
-		l.Min, l.Max = uniform(m.Get("uniform"))
-		return l
-	}
-	if m.Exists() {
-		m.Lacks(m.Value, []string{"fixed", "uniform"}, "says neither fixed nor uniform, as {fixed: 60ms} or {uniform: [10ms, 50ms]}")
-	}
-	return fault.Latency{}
 }

@@ -180,7 +180,11 @@ func ruleInWords(r fault.Rule) string {
 	if r.Hold != nil {
 		fmt.Fprintf(&b, " after a hold of %s", yamldoc.FormatDuration(r.Hold.Max))
 	}
-	if late := (&spread{r.Latency.Min, r.Latency.Max}).String(); late != "" {
+	late := (&spread{r.Latency.Min, r.Latency.Max}).String()
+	if late == "" {
+		late = r.Latency.String()
+	}
+	if late != "" {
 		fmt.Fprintf(&b, " after %s", late)
 	}
 	b.WriteString(selectionInWords(r.Select))

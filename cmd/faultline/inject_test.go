@@ -112,6 +112,10 @@ func TestSelectionInWords(t *testing.T) {
 			t.Errorf("%q, want %q", got, tt.want)
 		}
 	}
+	late := fault.Rule{Action: fault.ActionPass, Select: fault.Select{Kind: fault.SelectAll}, Latency: fault.Latency{Exponential: &fault.Exponential{Mean: 1e8}}}
+	if got, want := ruleInWords(late), "pass after exponential (p50 69.3ms, p90 230ms, p99 461ms, mean 100ms) to all requests"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
 }
 
 // With a file, the injectors and their phases are the experiment's.

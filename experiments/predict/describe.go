@@ -101,12 +101,8 @@ func ruleWords(r fault.Rule) string {
 	if r.Hold != nil {
 		parts = append(parts, fmt.Sprintf("held up to %s", r.Hold.Max))
 	}
-	switch l := r.Latency; {
-	case l.Max == 0:
-	case l.Min == l.Max:
-		parts = append(parts, "+"+l.Max.String())
-	default:
-		parts = append(parts, fmt.Sprintf("+%s to %s", l.Min, l.Max))
+	if late := r.Latency.String(); late != "" {
+		parts = append(parts, "+"+late)
 	}
 	switch r.Action {
 	case fault.ActionRespond:
@@ -171,7 +167,7 @@ func supposed(plan *experiments.Plan) []string {
 	} else {
 		out = append(out, "it has no fallback, as no class fallback is declared")
 	}
-	patient := func(r fault.Rule) bool { return r.Action == fault.ActionHang || r.Latency.Max > plan.Timeout/4 }
+	patient := func(r fault.Rule) bool { return r.Action == fault.ActionHang || r.Latency.Longest() > plan.Timeout/4 }
 	if _, guessed := timeouts(plan); anyFault(plan, guessed, patient) {
 		out = append(out, fmt.Sprintf("it gives up on %s after %s, half of load.timeout, as no assertion says when", strings.Join(names(guessed), ", "), plan.Timeout/2))
 	}

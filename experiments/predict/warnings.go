@@ -94,11 +94,12 @@ func holds(plan *experiments.Plan, p experiments.Phase) []Warning {
 				continue
 			}
 			limit, whose := patience(plan, in.Name)
-			if took := r.Hold.Max + r.Latency.Max; took > limit/5*3 {
+			late := min(r.Latency.Longest(), fault.Never-r.Hold.Max)
+			if took := r.Hold.Max + late; took > limit/5*3 {
 				out = append(out, Warning{
 					Phase:  p.Name,
 					What:   fmt.Sprintf("a request is held for up to %s, more than 0.6 of %s (%s): held for so long it may fail, or be slow, by that alone", took, limit, whose),
-					Remedy: fmt.Sprintf("set hold.max to %s at most", limit/5*3-r.Latency.Max),
+					Remedy: fmt.Sprintf("set hold.max to %s at most", limit/5*3-late),
 				})
 			}
 			if most := p.Peak(r.Hold.Max); p.Calls == nil && p.Clients == nil && most < r.Hold.Probes+r.Hold.Rejected {

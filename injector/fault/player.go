@@ -38,6 +38,7 @@ func NewPlayer(script Script, seed uint64) (*Player, error) {
 			r.ID = ruleID(name, n, r)
 			r.Match.Header = maps.Clone(r.Match.Header)
 			r.Respond.Headers = maps.Clone(r.Respond.Headers)
+			r.Latency = r.Latency.clone()
 			if r.Hold != nil {
 				hold := *r.Hold
 				r.Hold = &hold

@@ -81,10 +81,17 @@ type Respond struct {
 	Body    string            `json:"body,omitempty" yaml:"body,omitempty"`
 }
 
-// Latency is uniform in [Min, Max]; equal ends make it fixed.
+// Latency is uniform in [Min, Max], where equal ends make it fixed, or else has one
+// law of another kind. See [Latency.Quantile] for how one is drawn.
 type Latency struct {
-	Min time.Duration `json:"min,omitempty" yaml:"min,omitempty"`
-	Max time.Duration `json:"max,omitempty" yaml:"max,omitempty"`
+	Min         time.Duration   `json:"min,omitempty" yaml:"min,omitempty"`
+	Max         time.Duration   `json:"max,omitempty" yaml:"max,omitempty"`
+	Normal      *Normal         `json:"normal,omitempty" yaml:"normal,omitempty"`
+	Lognormal   *Lognormal      `json:"lognormal,omitempty" yaml:"lognormal,omitempty"`
+	Exponential *Exponential    `json:"exponential,omitempty" yaml:"exponential,omitempty"`
+	Pareto      *Pareto         `json:"pareto,omitempty" yaml:"pareto,omitempty"`
+	Table       *Table          `json:"table,omitempty" yaml:"table,omitempty"`
+	Trace       []time.Duration `json:"trace,omitempty" yaml:"trace,omitempty"` // in this order, and again from the first
 }
 
 // Hold parks arrivals until the SUT has rejected Rejected calls that were sent
@@ -111,5 +118,5 @@ type Request struct {
 type Verdict struct {
 	Rule    *Rule         // nil: no rule hit it
 	Index   uint64        // among the requests that the rule saw
-	Latency time.Duration // drawn from Rule.Latency by (seed, rule, index)
+	Latency time.Duration // drawn from Rule.Latency by (seed, rule, number of the hit)
 }

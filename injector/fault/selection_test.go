@@ -196,8 +196,11 @@ func TestStickyByKey(t *testing.T) {
 	} {
 		for _, s := range []fault.Select{
 			ratio(2, 5), random(2, 5), shuffle(2, 5, 5),
-			{Kind: fault.SelectFirst, First: 3}, {Kind: fault.SelectEvery, Every: 3},
-			{Kind: fault.SelectScript, Pattern: ".X.X"}, {Kind: fault.SelectBurst, Length: 2, Gap: 2}, {Kind: fault.SelectAfter, After: 2},
+			{Kind: fault.SelectFirst, First: 3},
+			{Kind: fault.SelectEvery, Every: 3},
+			{Kind: fault.SelectScript, Pattern: ".X.X"},
+			{Kind: fault.SelectBurst, Length: 2, Gap: 2},
+			{Kind: fault.SelectAfter, After: 2},
 		} {
 			sticky := s
 			sticky.Sticky = key

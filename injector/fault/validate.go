@@ -111,16 +111,6 @@ func (h Hold) check(ps *problems) {
 	}
 }
 
-// check looks at the order of the ends.
-func (l Latency) check(ps *problems) {
-	if l.Min < 0 {
-		ps.add("latency.min", "%v is negative", l.Min)
-	}
-	if l.Max < l.Min {
-		ps.add("latency.max", "%v is less than min, %v; for a fixed latency make both equal", l.Max, l.Min)
-	}
-}
-
 // checkAction looks at the action and at what only some actions have.
 func (r Rule) checkAction(ps *problems) {
 	switch r.Action {
