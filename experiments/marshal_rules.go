@@ -13,24 +13,8 @@ func putFault(o *yamldoc.Out, r fault.Rule) {
 	m.PutIf(r.Match.Path != "", "path", r.Match.Path)
 	m.PutIf(len(r.Match.Header) > 0, "header", r.Match.Header)
 	o.PutIf(r.Match.Method != "" || r.Match.Path != "" || len(r.Match.Header) > 0, "match", m)
-	switch s := r.Select; s.Kind {
-	case fault.SelectRatio:
-		o.Put("ratio", yamldoc.FormatShare(yamldoc.Share{Num: s.Num, Den: s.Den}.Float()))
-	case fault.SelectFirst:
-		o.Put("first", s.First)
-	case fault.SelectScript:
-		o.Put("script", s.Pattern)
-	case fault.SelectAll:
-	}
-	if l := r.Latency; l.Max > 0 {
-		latency := &yamldoc.Out{}
-		if l.Min == l.Max {
-			latency.Put("fixed", l.Max)
-		} else {
-			latency.Put("uniform", uniformOut(l.Min, l.Max))
-		}
-		o.Put("latency", latency)
-	}
+	putSelection(o, r.Select)
+	putLatency(o, r.Latency)
 	if h := r.Hold; h != nil {
 		hold := &yamldoc.Out{}
 		hold.Put("rejected", h.Rejected)
@@ -48,6 +32,46 @@ func putFault(o *yamldoc.Out, r fault.Rule) {
 	case fault.ActionPass:
 	}
 	o.PutIf(r.Stealth, "stealth", true)
+}
+
+// putSelection writes which of the requests that match are hit.
+func putSelection(o *yamldoc.Out, s fault.Select) {
+	share := func() string { return yamldoc.FormatShare(yamldoc.Share{Num: s.Num, Den: s.Den}.Float()) }
+	below := &yamldoc.Out{}
+	switch s.Kind {
+	case fault.SelectRatio:
+		o.Put("ratio", share())
+	case fault.SelectShuffle:
+		below.Put("of", share())
+		below.Put("draw", drawShuffle)
+		below.Put("block", s.Block)
+		o.Put("ratio", below)
+	case fault.SelectRandom:
+		below.Put("of", share())
+		below.Put("draw", drawRandom)
+		o.Put("ratio", below)
+	case fault.SelectFirst:
+		o.Put("first", s.First)
+	case fault.SelectAfter:
+		o.Put("after", s.After)
+	case fault.SelectEvery:
+		o.Put("every", s.Every)
+	case fault.SelectScript:
+		o.Put("script", s.Pattern)
+	case fault.SelectBurst:
+		below.Put("length", s.Length)
+		below.Put("gap", s.Gap)
+		o.Put("burst", below)
+	case fault.SelectAll:
+	}
+	switch key := s.Sticky; key.By {
+	case fault.StickyHeader, fault.StickyCookie:
+		named := &yamldoc.Out{}
+		named.Put(string(key.By), key.Name)
+		o.Put("sticky", named)
+	case fault.StickyPath, fault.StickyPeer:
+		o.Put("sticky", string(key.By))
+	}
 }
 
 // assertionOut writes an assertion, its rule's key first after its id and phase.

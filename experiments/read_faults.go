@@ -1,9 +1,7 @@
 package experiments
 
 import (
-	"maps"
 	"strconv"
-	"strings"
 
 	"github.com/faultline-go/faultline/injector/fault"
 	"github.com/faultline-go/faultline/internal/yamldoc"
@@ -35,41 +33,30 @@ func (r *reader) faults(p *Phase, v yamldoc.Value) {
 	}
 }
 
-// add gives a phase one more fault, which must have something left to hit.
+// add gives a phase one more fault, which must get along with those before it.
 func (p *Phase) add(v yamldoc.Value, injector string, rule fault.Rule) {
-	for _, earlier := range p.Faults[injector] {
-		if shadows(earlier, rule) {
-			v.Problemf("could never fire: fault %s before it takes every such request", earlier.ID)
-			break
-		}
+	earlier := p.Faults[injector]
+	if text := fault.Against(earlier, rule, func(i int) string { return "fault " + earlier[i].ID }); text != "" {
+		v.Problemf("%s", text)
 	}
 	if p.Faults == nil {
 		p.Faults = map[string][]fault.Rule{}
 	}
-	p.Faults[injector] = append(p.Faults[injector], rule)
-}
-
-// shadows reports whether a rule leaves nothing for a later one. It knows the two
-// plain cases: the earlier one takes everything, or just the same.
-func shadows(earlier, later fault.Rule) bool {
-	e, l := earlier.Match, later.Match
-	all := e.Method == "" && e.Path == "" && len(e.Header) == 0
-	same := e.Method == l.Method && e.Path == l.Path && maps.Equal(e.Header, l.Header)
-	return earlier.Select.Kind == fault.SelectAll && (all || same)
+	p.Faults[injector] = append(earlier, rule)
 }
 
 func (r *reader) fault(m *yamldoc.Map, injector string) fault.Rule {
 	rule := fault.Rule{
 		Match:   requestMatch(m.Get("match")),
 		Select:  selection(m),
-		Latency: latency(m.Get("latency")),
+		Latency: r.latency(m.Get("latency")),
 	}
 	action(&rule, m)
 	rule.Stealth = m.Get("stealth").Bool(false)
 	if rule.Stealth && rule.Action != fault.ActionReset && rule.Action != fault.ActionClose {
 		m.Lacks(m.Get("stealth"), []string{"reset", "close"}, "goes with reset or close, the faults of a connection")
 	}
-	rule.Hold = r.hold(m.Get("hold"), injector, rule.Latency.Max)
+	rule.Hold = r.hold(m.Get("hold"), injector, rule.Latency.Longest())
 	if rule.Action == fault.ActionHang {
 		for _, key := range []string{"latency", "hold"} {
 			if v := m.Get(key); v.Exists() {
@@ -112,46 +99,4 @@ func requestMatch(v yamldoc.Value) fault.Match {
 		Path:   pathPattern(m.Get("path")),
 		Header: headers(m.Get("header")),
 	}
-}
-
-// selection reads which of the requests that match are hit.
-func selection(m *yamldoc.Map) fault.Select {
-	switch m.Choice("ratio", "first", "script") {
-	case "ratio":
-		v := m.Get("ratio")
-		share, ok := v.ExactShare()
-		if ok && share.Num == 0 {
-			v.Problemf("0%% hits nothing, so this fault would never fire")
-		}
-		return fault.Select{Kind: fault.SelectRatio, Num: share.Num, Den: share.Den}
-	case "first":
-		return fault.Select{Kind: fault.SelectFirst, First: uint64(m.Get("first").Count(1, 1))}
-	case "script":
-		v := m.Get("script")
-		pattern := v.NonEmpty()
-		if pattern != "" && (strings.Trim(pattern, "X.") != "" || !strings.Contains(pattern, "X")) {
-			v.Problemf("%q is not a script; it is a row of X (hit) and . (pass) with at least one X, one letter a request", pattern)
-		}
-		return fault.Select{Kind: fault.SelectScript, Pattern: pattern}
-	}
-	return fault.Select{Kind: fault.SelectAll}
-}
-
-// latency reads what is added to a request's time.
-func latency(v yamldoc.Value) fault.Latency {
-	m := v.Map("{fixed: 5ms}")
-	defer m.Done()
-	switch m.Choice("fixed", "uniform") {
-	case "fixed":
-		d := m.Get("fixed").Duration(0)
-		return fault.Latency{Min: d, Max: d}
-	case "uniform":
-		l := fault.Latency{}
-		l.Min, l.Max = uniform(m.Get("uniform"))
-		return l
-	}
-	if m.Exists() {
-		m.Lacks(m.Value, []string{"fixed", "uniform"}, "says neither fixed nor uniform, as {fixed: 60ms} or {uniform: [10ms, 50ms]}")
-	}
-	return fault.Latency{}
 }

@@ -144,18 +144,50 @@ func uniformSchema() schema {
 	return list(ref(durationDef)).with("minItems", 2).with("maxItems", 2)
 }
 
+// latencySchema is one law of latencies.
+func latencySchema() schema {
+	number := schema{"type": "number", "minimum": 0.01, "maximum": 100}
+	points := named(ref(durationDef)).with("propertyNames", schema{"pattern": `^p(0|[1-9][0-9]*)(\.[0-9]+)?$`}).with("required", []string{"p0", "p100"})
+	return object(keys{
+		"fixed": ref(durationDef), "uniform": uniformSchema(),
+		"normal":      object(keys{"mean": ref(durationDef), "sd": ref(durationDef), "cap": ref(durationDef)}, "mean", "sd"),
+		"lognormal":   object(keys{"median": ref(durationDef), "p99": ref(durationDef), "sigma": number, "cap": ref(durationDef)}, "median").with("oneOf", anyKey("p99", "sigma")),
+		"exponential": object(keys{"mean": ref(durationDef), "cap": ref(durationDef)}, "mean"),
+		"pareto":      object(keys{"min": ref(durationDef), "alpha": number, "cap": ref(durationDef)}, "min", "alpha", "cap"),
+		"table":       object(keys{"points": points, "scale": oneOf("linear", "log")}, "points"),
+		"trace":       {"anyOf": []schema{some(ref(durationDef)), object(keys{"file": ref(textDef)}, "file")}},
+	}).with("oneOf", anyKey(laws()...))
+}
+
+// ratioSchema is a share, or one with how it is drawn.
+func ratioSchema() schema {
+	drawn := object(keys{
+		"of": ref(shareDef), "draw": oneOf(drawEven, drawShuffle, drawRandom),
+		"block": {"type": "integer", "minimum": 2, "maximum": largestBlock},
+	}, "of").with("if", required("block")).with("then", schema{
+		"required": []string{"draw"}, "properties": map[string]any{"draw": schema{"const": drawShuffle}},
+	})
+	return schema{"anyOf": []schema{ref(shareDef), drawn}}
+}
+
 func faultSchema() schema {
 	answer := object(answerSchema(), "status")
 	return object(keys{
 		"injector": ref(nameDef),
 		"match":    object(keys{"method": methodSchema(), "path": ref(pathDef), "header": named(ref(textDef))}),
-		"ratio":    ref(shareDef), "first": count(1), "script": {"type": "string", "pattern": "^[X.]*X[X.]*$"},
+		"ratio":    ratioSchema(), "first": count(1), "script": {"type": "string", "pattern": "^[X.]*X[X.]*$"},
+		"after": count(1), "every": count(2), "burst": object(keys{"length": count(1), "gap": count(1)}, "length", "gap"),
+		"sticky": {"anyOf": []schema{
+			oneOf("path", "peer"),
+			object(keys{"header": {"type": "string"}, "cookie": ref(textDef)}).with("oneOf", anyKey("header", "cookie")),
+		}},
 		"respond": answer, "reset": isTrue(), "close": isTrue(), "hang": isTrue(),
-		"latency": object(keys{"fixed": ref(durationDef), "uniform": uniformSchema()}).with("oneOf", anyKey("fixed", "uniform")),
+		"latency": latencySchema(),
 		"hold":    object(keys{"max": ref(durationDef), "rejected": count(1), "one_by_one": boolean()}, "max"),
 		"stealth": boolean(),
 	}).with("anyOf", anyKey("respond", "reset", "close", "hang", "latency", "hold")).with("allOf", []schema{
-		apart("respond", "reset", "close", "hang"), apart("ratio", "first", "script"), apart("hang", "latency"), apart("hang", "hold"),
+		{"if": required("sticky"), "then": schema{"anyOf": anyKey(selections()...)}},
+		apart("respond", "reset", "close", "hang"), apart(selections()...), apart("hang", "latency"), apart("hang", "hold"),
 		{"if": schema{"required": []string{"stealth"}, "properties": schema{"stealth": schema{"const": true}}}, "then": schema{"anyOf": anyKey("reset", "close")}},
 	})
 }

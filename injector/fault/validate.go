@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 )
@@ -45,8 +46,8 @@ func Validate(s Script) []Problem {
 		rules := s.Phases[phase]
 		for n, r := range rules {
 			found := r.problems()
-			if by := shadowed(rules[:n], r); by >= 0 {
-				found.add("match", "fault %d already takes every request that this one matches; put the narrower fault first", by+1)
+			if text := Against(rules[:n], r, func(i int) string { return "fault " + strconv.Itoa(i+1) }); text != "" {
+				found.add("match", "%s", text)
 			}
 			id := ruleID(phase, n, r)
 			if other, twice := ids[id]; twice {
@@ -101,50 +102,6 @@ func (m Match) check(ps *problems) {
 	}
 }
 
-// check looks at the one way of selecting that Kind names.
-func (s Select) check(ps *problems) {
-	switch s.Kind {
-	case SelectAll:
-	case SelectRatio:
-		if s.Den == 0 {
-			ps.add("select.den", "a ratio of %d to 0; write num of den with den at least 1", s.Num)
-		} else if s.Num > s.Den {
-			ps.add("select.num", "a ratio of %d in %d is more than all of them", s.Num, s.Den)
-		}
-	case SelectFirst:
-		if s.First == 0 {
-			ps.add("select.first", "the first 0 requests are none; write at least 1")
-		}
-	case SelectScript:
-		s.checkPattern(ps)
-	default:
-		ps.add("select.kind", "%q is none of all, ratio, first, script", s.Kind)
-		return
-	}
-	unused := func(kind SelectKind, field string, set bool) {
-		if set && s.Kind != kind {
-			ps.add(field, "has no meaning with kind %s; it belongs to %s", s.Kind, kind)
-		}
-	}
-	unused(SelectRatio, "select.num", s.Num != 0)
-	unused(SelectRatio, "select.den", s.Den != 0)
-	unused(SelectFirst, "select.first", s.First != 0)
-	unused(SelectScript, "select.pattern", s.Pattern != "")
-}
-
-// checkPattern looks at the letters; the first wrong one is enough to tell.
-func (s Select) checkPattern(ps *problems) {
-	if s.Pattern == "" {
-		ps.add("select.pattern", "is empty; write one letter a request, X hit and . not")
-	}
-	for i, letter := range s.Pattern {
-		if letter != patternHit && letter != patternMiss {
-			ps.add("select.pattern", "letter %d is %q; only X (hit) and . (not hit) have a meaning", i+1, letter)
-			return
-		}
-	}
-}
-
 // check looks at the three numbers that release needs.
 func (h Hold) check(ps *problems) {
 	if h.Probes < 1 {
@@ -155,16 +112,6 @@ func (h Hold) check(ps *problems) {
 	}
 	if h.Max <= 0 {
 		ps.add("hold.max", "is %v; a hold needs the longest time that it may last, as no rejection may ever come", h.Max)
-	}
-}
-
-// check looks at the order of the ends.
-func (l Latency) check(ps *problems) {
-	if l.Min < 0 {
-		ps.add("latency.min", "%v is negative", l.Min)
-	}
-	if l.Max < l.Min {
-		ps.add("latency.max", "%v is less than min, %v; for a fixed latency make both equal", l.Max, l.Min)
 	}
 }
 
@@ -209,7 +156,7 @@ func (r Rule) checkDoor(ps *problems) {
 		{"match", r.Match.Method != "" || r.Match.Path != "" || len(r.Match.Header) > 0},
 		{"select", r.Select.Kind != SelectAll},
 		{"hold", r.Hold != nil},
-		{"latency", r.Latency != Latency{}},
+		{"latency", r.Latency.Longest() != 0},
 		{"respond", !r.Respond.zero()},
 		{"read_rate", r.ReadRate != 0},
 	} {
@@ -282,30 +229,4 @@ func isToken(s string) bool {
 		}
 	}
 	return s != ""
-}
-
-// shadowed returns the index of an earlier rule that leaves r nothing, or -1.
-func shadowed(earlier []Rule, r Rule) int {
-	return slices.IndexFunc(earlier, func(e Rule) bool {
-		all := e.Select.Kind == SelectAll || e.Select.Kind == SelectRatio && e.Select.Num == e.Select.Den
-		return all && e.Match.covers(r.Match)
-	})
-}
-
-// covers reports whether every request that n matches is matched by m.
-func (m Match) covers(n Match) bool {
-	if m.Method != "" && !strings.EqualFold(m.Method, n.Method) {
-		return false
-	}
-	// The text of a longer prefix, "/ab*", begins with a shorter one, "/a", as
-	// all its paths do: one comparison serves for both.
-	if !pathMatches(m.Path, n.Path) {
-		return false
-	}
-	for key, value := range m.Header {
-		if v, ok := n.Header[key]; !ok || v != value {
-			return false
-		}
-	}
-	return true
 }
