@@ -182,7 +182,11 @@ func suited(m fault.Match, q fault.Request) fault.Request {
 // act carries the verdict out.
 func (v *visit) act() {
 	d, rule := v.dep, v.verdict.Rule
-	if rule == nil || rule.Action == fault.ActionPass {
+	if rule == nil {
+		rule = &fault.Rule{Action: fault.ActionPass}
+	}
+	switch rule.Action {
+	case fault.ActionPass:
 		took := upstreamTook
 		good := reply{outcome: trace.OutcomeAnswered, status: http.StatusOK}
 		if d.in.Stub != nil {
@@ -192,22 +196,41 @@ func (v *visit) act() {
 				good.status = s
 			}
 		}
-		d.after(v.verdict.Latency+took, func() { v.end(good, false) })
-		return
-	}
-	switch rule.Action {
+		v.answer(good, took, rule.Form)
 	case fault.ActionHang:
-		v.waiting = func() { v.end(reply{outcome: trace.OutcomeHang}, false) }
-		d.stays = append(d.stays, v)
+		v.hang()
 	case fault.ActionReset:
 		d.after(v.verdict.Latency, func() { v.end(reply{outcome: trace.OutcomeReset}, false) })
-	case fault.ActionClose:
+	case fault.ActionClose, fault.ActionGarbage:
 		d.after(v.verdict.Latency, func() { v.end(reply{outcome: trace.OutcomeFIN}, false) })
 	default:
-		d.after(v.verdict.Latency, func() {
-			v.end(reply{outcome: trace.OutcomeAnswered, answer: &rule.Respond, status: rule.Respond.Status}, false)
-		})
+		v.answer(reply{outcome: trace.OutcomeAnswered, answer: &rule.Respond, status: rule.Respond.Status}, 0, rule.Form)
 	}
+}
+
+// hang says nothing until the caller leaves.
+func (v *visit) hang() {
+	v.waiting = func() { v.end(reply{outcome: trace.OutcomeHang}, false) }
+	v.dep.stays = append(v.dep.stays, v)
+}
+
+// answer sends an answer in the form that the rule gives it.
+func (v *visit) answer(a reply, took time.Duration, f fault.Form) {
+	var body int64
+	if a.answer != nil {
+		body = int64(len(a.answer.Body)) + a.answer.Fill
+	}
+	switch f.Ends() {
+	case fault.ActionHang:
+		v.hang()
+		return
+	case fault.ActionReset:
+		a = reply{outcome: trace.OutcomeReset}
+	case fault.ActionClose:
+		a = reply{outcome: trace.OutcomeFIN}
+	default:
+	}
+	v.dep.after(v.verdict.Latency+took+f.Takes(body), func() { v.end(a, false) })
 }
 
 // park holds the request at its rule's gate.

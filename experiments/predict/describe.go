@@ -104,6 +104,9 @@ func ruleWords(r fault.Rule) string {
 	if late := r.Latency.String(); late != "" {
 		parts = append(parts, "+"+late)
 	}
+	if form := r.Form.String(); form != "" {
+		parts = append(parts, form)
+	}
 	switch r.Action {
 	case fault.ActionRespond:
 		parts = append(parts, strconv.Itoa(r.Respond.Status))
