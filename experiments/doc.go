@@ -96,7 +96,8 @@
 //	      {calls, concurrency (1), gap (0s), until?, breaker}      until: open or closed
 //	    faults:
 //	      - injector                        (the only one)
-//	        match?: {method?, path?, header?}       a path may end in *
+//	        match?: {method?, path?, grpc?, query?, header?, jsonpath?, peer?}
+//	                                        path and headers also as {regex}
 //	        ratio: 30% or {of, draw (even), block (20)}     draw: even, shuffle, random
 //	        or first, after, every, script, burst: {length, gap}
 //	                                        which of the matching requests; (all)

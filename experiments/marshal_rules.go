@@ -1,6 +1,9 @@
 package experiments
 
 import (
+	"maps"
+	"slices"
+
 	"github.com/faultline-go/faultline/assert"
 	"github.com/faultline-go/faultline/injector/fault"
 	"github.com/faultline-go/faultline/internal/yamldoc"
@@ -8,11 +11,9 @@ import (
 
 // putFault writes one rule of a script.
 func putFault(o *yamldoc.Out, r fault.Rule) {
-	m := &yamldoc.Out{}
-	m.PutIf(r.Match.Method != "", "method", r.Match.Method)
-	m.PutIf(r.Match.Path != "", "path", r.Match.Path)
-	m.PutIf(len(r.Match.Header) > 0, "header", r.Match.Header)
-	o.PutIf(r.Match.Method != "" || r.Match.Path != "" || len(r.Match.Header) > 0, "match", m)
+	if !r.Match.Everything() {
+		o.Put("match", matchOut(r.Match))
+	}
 	putSelection(o, r.Select)
 	putLatency(o, r.Latency)
 	if h := r.Hold; h != nil {
@@ -32,6 +33,37 @@ func putFault(o *yamldoc.Out, r fault.Rule) {
 	case fault.ActionPass:
 	}
 	o.PutIf(r.Stealth, "stealth", true)
+}
+
+// matchOut writes whom a rule hits.
+func matchOut(m fault.Match) *yamldoc.Out {
+	o := &yamldoc.Out{}
+	o.PutIf(m.Method != "", "method", m.Method)
+	o.PutIf(m.Path != "", "path", m.Path)
+	if m.PathRegex != "" {
+		o.Put("path", regexOut(m.PathRegex))
+	}
+	o.PutIf(m.GRPC != "", "grpc", m.GRPC)
+	o.PutIf(len(m.Query) > 0, "query", m.Query)
+	if len(m.Header)+len(m.HeaderRegex) > 0 {
+		header := &yamldoc.Out{}
+		for _, key := range slices.Sorted(maps.Keys(m.Header)) {
+			header.Put(key, m.Header[key])
+		}
+		for _, key := range slices.Sorted(maps.Keys(m.HeaderRegex)) {
+			header.Put(key, regexOut(m.HeaderRegex[key]))
+		}
+		o.Put("header", header)
+	}
+	o.PutIf(len(m.JSONPath) > 0, "jsonpath", m.JSONPath)
+	o.PutIf(m.Peer != "", "peer", m.Peer)
+	return o
+}
+
+func regexOut(expr string) *yamldoc.Out {
+	o := &yamldoc.Out{}
+	o.Put("regex", expr)
+	return o
 }
 
 // putSelection writes which of the requests that match are hit.

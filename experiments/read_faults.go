@@ -89,14 +89,3 @@ func action(rule *fault.Rule, m *yamldoc.Map) {
 		m.Get(key).Problemf("is true or left out")
 	}
 }
-
-// requestMatch reads whom a rule hits.
-func requestMatch(v yamldoc.Value) fault.Match {
-	m := v.Map("{method: POST, path: /charges*}")
-	defer m.Done()
-	return fault.Match{
-		Method: method(m.Get("method"), ""),
-		Path:   pathPattern(m.Get("path")),
-		Header: headers(m.Get("header")),
-	}
-}

@@ -93,7 +93,7 @@ func loadSchema() schema {
 	}, "name", "path")
 	class := object(keys{
 		"status": some(statusSchema()), "header": named(ref(textDef)), "contains": some(ref(textDef)), "regex": some(ref(textDef)),
-		"jsonpath": schema{"type": "object", "minProperties": 1, "additionalProperties": schema{"type": []string{"string", "number", "boolean", "null"}}},
+		"jsonpath": jsonPathSchema(),
 	}).with("minProperties", 1)
 	return object(keys{
 		"rate": ref(rateDef), "timeout": ref(durationDef), "max_in_flight": count(1),
@@ -144,6 +144,22 @@ func uniformSchema() schema {
 	return list(ref(durationDef)).with("minItems", 2).with("maxItems", 2)
 }
 
+// matchSchema is whom a fault hits.
+func matchSchema() schema {
+	regex := object(keys{"regex": ref(textDef)}, "regex")
+	return object(keys{
+		"method": methodSchema(), "path": {"anyOf": []schema{ref(pathDef), regex}},
+		"grpc":  {"type": "string", "pattern": `^[^/*]+/([^/*]+|\*)$`},
+		"query": named(ref(textDef)), "header": named(schema{"anyOf": []schema{ref(textDef), regex}}),
+		"jsonpath": jsonPathSchema(), "peer": {"type": "string", "pattern": "^[0-9A-Fa-f:.]+(/[0-9]+)?$"},
+	}).with("allOf", []schema{apart("grpc", "method"), apart("grpc", "path")})
+}
+
+// jsonPathSchema is what is looked for in a body.
+func jsonPathSchema() schema {
+	return schema{"type": "object", "minProperties": 1, "additionalProperties": schema{"type": []string{"string", "number", "boolean", "null"}}}
+}
+
 // latencySchema is one law of latencies.
 func latencySchema() schema {
 	number := schema{"type": "number", "minimum": 0.01, "maximum": 100}
@@ -174,7 +190,7 @@ func faultSchema() schema {
 	answer := object(answerSchema(), "status")
 	return object(keys{
 		"injector": ref(nameDef),
-		"match":    object(keys{"method": methodSchema(), "path": ref(pathDef), "header": named(ref(textDef))}),
+		"match":    matchSchema(),
 		"ratio":    ratioSchema(), "first": count(1), "script": {"type": "string", "pattern": "^[X.]*X[X.]*$"},
 		"after": count(1), "every": count(2), "burst": object(keys{"length": count(1), "gap": count(1)}, "length", "gap"),
 		"sticky": {"anyOf": []schema{

@@ -202,6 +202,11 @@ func ruleInWords(r fault.Rule) string {
 	if len(r.Match.Header) > 0 {
 		b.WriteString(" with the header " + pairs(r.Match.Header, "="))
 	}
+	rest := r.Match
+	rest.Method, rest.Path, rest.Header = "", "", nil
+	if !rest.Everything() {
+		fmt.Fprintf(&b, " that match %s", rest)
+	}
 	switch key := r.Select.Sticky; key.By {
 	case fault.StickyHeader, fault.StickyCookie:
 		fmt.Fprintf(&b, ", the same for each %s %s", key.By, key.Name)

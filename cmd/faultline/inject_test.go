@@ -112,6 +112,12 @@ func TestSelectionInWords(t *testing.T) {
 			t.Errorf("%q, want %q", got, tt.want)
 		}
 	}
+	matched := fault.Rule{Action: fault.ActionReset, Select: fault.Select{Kind: fault.SelectAll}, Match: fault.Match{
+		Method: "GET", Path: "/a/*/b", Query: map[string]string{"plan": "gold"}, HeaderRegex: map[string]string{"X-User": "^a"}, Peer: "10.0.0.0/8",
+	}}
+	if got, want := ruleInWords(matched), "reset to all GET requests of /a/*/b that match query plan=gold header X-User ~ ^a peer 10.0.0.0/8"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
 	late := fault.Rule{Action: fault.ActionPass, Select: fault.Select{Kind: fault.SelectAll}, Latency: fault.Latency{Exponential: &fault.Exponential{Mean: 1e8}}}
 	if got, want := ruleInWords(late), "pass after exponential (p50 69.3ms, p90 230ms, p99 461ms, mean 100ms) to all requests"; got != want {
 		t.Errorf("%q, want %q", got, want)

@@ -3,7 +3,6 @@ package predict
 import (
 	"net/http"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/faultline-go/faultline/experiments"
@@ -147,36 +146,13 @@ func (d *dependency) asked(r *request) fault.Request {
 
 // asking is that of a target's calls.
 func (d *dependency) asking(t match.Target) fault.Request {
-	header := http.Header{}
-	for k, v := range t.Headers {
-		header.Set(k, v)
-	}
-	q := fault.Request{Method: t.Method, Path: withoutQuery(t.Path), Header: header.Get}
+	q := sentBy(t)
 	rules := d.faults.Rules()
 	fits := func(r *fault.Rule) bool { return r.Match.Matches(q) }
 	if passesOn(d.plan) || len(rules) == 0 || slices.ContainsFunc(rules, fits) {
 		return q
 	}
 	return suited(rules[0].Match, q)
-}
-
-// suited is a request that a fault matches.
-func suited(m fault.Match, q fault.Request) fault.Request {
-	if m.Method != "" {
-		q.Method = m.Method
-	}
-	if m.Path != "" {
-		q.Path = strings.TrimSuffix(m.Path, "*")
-	}
-	q.Header = func(key string) string {
-		for k, v := range m.Header {
-			if strings.EqualFold(k, key) {
-				return v
-			}
-		}
-		return ""
-	}
-	return q
 }
 
 // act carries the verdict out.

@@ -115,7 +115,7 @@ func ruleWords(r fault.Rule) string {
 		parts = append(parts, string(r.Action))
 	}
 	if matched(r) {
-		parts = append(parts, strings.TrimSpace("for "+strings.TrimSpace(r.Match.Method+" "+r.Match.Path)))
+		parts = append(parts, "for "+r.Match.String())
 	}
 	return strings.Join(parts, " ")
 }
@@ -176,6 +176,10 @@ func supposed(plan *experiments.Plan) []string {
 	}
 	if anyFault(plan, plan.Injectors, matched) {
 		out = append(out, "what it sends to a dependency is what the faults match")
+	}
+	beyond := func(r fault.Rule) bool { return !r.Match.Matches(suited(r.Match, fault.Request{Path: "/"})) }
+	if anyFault(plan, plan.Injectors, beyond) {
+		out = append(out, "it sends nothing that a fault with a path, header or body of more than can be guessed matches")
 	}
 	return out
 }

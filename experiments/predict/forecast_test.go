@@ -292,6 +292,11 @@ func TestFaultsAreDescribed(t *testing.T) {
 			"30% reset", "12.5% shuffled by 50 by header x-user close", "33.3% at random reset", "every 5 by cookie session reset",
 			"bursts of 5 in 25 by peer reset", "after 10 reset",
 		},
+		"../testdata/match.good.yaml": {
+			"reset for GET /a/*/b", "reset for path ~ ^/users/[0-9]+$", "reset for grpc shop.Payments/*",
+			"reset for query debug= query plan=gold", "reset for header X-Kind=card header X-User ~ ^a",
+			`reset for body $.last=null body $.order.kind="card" body $.tries=3`, "reset for peer 10.0.0.0/8",
+		},
 	} {
 		plan, err := experiments.LoadPlan(file, []byte(read(t, file)), 1)
 		if err != nil {

@@ -16,6 +16,7 @@ type Player struct {
 // ruled is a rule with what it is played by.
 type ruled struct {
 	rule  *Rule
+	match *matcher
 	hash  uint64 // of its latencies
 	picks uint64 // of its selection
 	draw  int    // the number of its draw in the phase, if its selection draws
@@ -36,7 +37,7 @@ func NewPlayer(script Script, seed uint64) (*Player, error) {
 	for name, rules := range script.Phases {
 		for n, r := range rules {
 			r.ID = ruleID(name, n, r)
-			r.Match.Header = maps.Clone(r.Match.Header)
+			r.Match = r.Match.clone()
 			r.Respond.Headers = maps.Clone(r.Respond.Headers)
 			r.Latency = r.Latency.clone()
 			if r.Hold != nil {
@@ -44,7 +45,7 @@ func NewPlayer(script Script, seed uint64) (*Player, error) {
 				r.Hold = &hold
 			}
 			hash := seedHash(seed, r.ID)
-			p.phases[name] = append(p.phases[name], ruled{rule: &r, hash: hash, picks: mix(hash ^ forSelection)})
+			p.phases[name] = append(p.phases[name], ruled{rule: &r, match: r.Match.compile(&problems{}), hash: hash, picks: mix(hash ^ forSelection)})
 		}
 		p.draws[name] = drawsOf(p.phases[name])
 	}

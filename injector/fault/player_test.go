@@ -225,6 +225,8 @@ func FuzzPlayer(f *testing.F) {
 	f.Add([]byte(`{"phases":{"p":[{"select":{"kind":"burst","length":1,"gap":3,"sticky":{"by":"cookie","name":"s"}},"action":"pass","latency":{"normal":{"mean":5,"sd":3}}}]}}`))
 	f.Add([]byte(`{"phases":{"p":[{"select":{"kind":"every","every":1},"action":"pass","latency":{"table":{"points":[{"quantile":0,"at":0},{"quantile":1,"at":9}]}}}]}}`))
 	f.Add([]byte(`{"phases":{"p":[{"select":{"kind":"random","num":1,"den":3},"action":"pass","latency":{"pareto":{"min":1,"alpha":0.1,"cap":9}}}]}}`))
+	f.Add([]byte(`{"phases":{"p":[{"match":{"path":"/a/**/*","query":{"a":"b"},"header_regex":{"a":"^b"},"jsonpath":{"$.a":1},"peer":"10.0.0.0/8"},"select":{"kind":"all"},"action":"reset"}]}}`))
+	f.Add([]byte(`{"phases":{"p":[{"match":{"grpc":"a.B/*"},"select":{"kind":"all"},"action":"reset"},{"match":{"path_regex":"^/a"},"select":{"kind":"all"},"action":"reset"}]}}`))
 	f.Add([]byte(`{"phases":{"":[{"select":{"kind":"ratio"},"latency":{"min":-1,"max":-2}}]}}`))
 	f.Fuzz(func(t *testing.T, script []byte) {
 		var s fault.Script
@@ -241,7 +243,7 @@ func FuzzPlayer(f *testing.F) {
 		for name := range s.Phases {
 			ph := p.Phase(name)
 			for range 3 {
-				if v := ph.Decide(fault.Request{Method: "GET", Path: "/"}); v.Rule == nil && v != (fault.Verdict{}) {
+				if v := ph.Decide(asUser("a/b")); v.Rule == nil && v != (fault.Verdict{}) {
 					t.Fatalf("a verdict without a rule: %+v", v)
 				}
 			}

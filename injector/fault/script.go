@@ -31,9 +31,18 @@ type Rule struct {
 
 // Match selects requests; empty parts match everything.
 type Match struct {
-	Method string            `json:"method,omitempty" yaml:"method,omitempty"`
-	Path   string            `json:"path,omitempty" yaml:"path,omitempty"`     // exact, or a prefix when it ends in *
-	Header map[string]string `json:"header,omitempty" yaml:"header,omitempty"` // exact values; an empty one is also that of a request without the header
+	Method string `json:"method,omitempty" yaml:"method,omitempty"`
+	// Path is exact unless it has a *. One at the end stands for any rest, one
+	// before for characters other than /, ** for any characters, and /**/ for any
+	// number of segments, none included.
+	Path        string            `json:"path,omitempty" yaml:"path,omitempty"`
+	PathRegex   string            `json:"path_regex,omitempty" yaml:"path_regex,omitempty"`     // of RE2; some part of the path matches it
+	GRPC        string            `json:"grpc,omitempty" yaml:"grpc,omitempty"`                 // a method of gRPC, as pkg.Service/Method or pkg.Service/*
+	Query       map[string]string `json:"query,omitempty" yaml:"query,omitempty"`               // first values of parameters; an empty one is also that of a request without the parameter
+	Header      map[string]string `json:"header,omitempty" yaml:"header,omitempty"`             // exact values; an empty one is also that of a request without the header
+	HeaderRegex map[string]string `json:"header_regex,omitempty" yaml:"header_regex,omitempty"` // of RE2, by header; a request without the header matches none
+	JSONPath    map[string]any    `json:"jsonpath,omitempty" yaml:"jsonpath,omitempty"`         // a query of RFC 9535 has a node with this text, number, bool or null in the body
+	Peer        string            `json:"peer,omitempty" yaml:"peer,omitempty"`                 // the caller's address, or a network such as 10.0.0.0/8
 }
 
 // SelectKind says how a rule picks among the requests that match it.
@@ -143,8 +152,10 @@ type Hold struct {
 type Request struct {
 	Method string
 	Path   string
-	Header func(key string) string
-	Peer   string // the caller's address, with or without its port
+	Header func(key string) string // the first value, or nothing
+	Query  func(key string) string // likewise; nil: none
+	Peer   string                  // the caller's address, with or without its port
+	Body   func() []byte           // asked only if the rest of a rule fits that looks into it; nil: none
 }
 
 // Verdict is what a script decided for one request. The zero value lets it pass.

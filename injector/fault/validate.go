@@ -87,21 +87,6 @@ func (r Rule) problems() problems {
 	return ps
 }
 
-// check looks at the names of headers.
-func (m Match) check(ps *problems) {
-	for _, key := range slices.Sorted(maps.Keys(m.Header)) {
-		if !isToken(key) {
-			ps.add("match.header", "%q is not the name of a header", key)
-		}
-	}
-	if i := strings.IndexByte(m.Path, '*'); i >= 0 && i < len(m.Path)-1 {
-		ps.add("match.path", "%q: * stands only at the end, for any continuation", m.Path)
-	}
-	if m.Path != "" && m.Path[0] != '/' && m.Path[0] != '*' {
-		ps.add("match.path", "%q can match no request; a path begins with /", m.Path)
-	}
-}
-
 // check looks at the three numbers that release needs.
 func (h Hold) check(ps *problems) {
 	if h.Probes < 1 {
@@ -153,7 +138,7 @@ func (r Rule) checkDoor(ps *problems) {
 		field string
 		set   bool
 	}{
-		{"match", r.Match.Method != "" || r.Match.Path != "" || len(r.Match.Header) > 0},
+		{"match", !r.Match.covers(Match{})},
 		{"select", r.Select.Kind != SelectAll},
 		{"hold", r.Hold != nil},
 		{"latency", r.Latency.Longest() != 0},

@@ -59,7 +59,6 @@ func TestValidate(t *testing.T) {
 		{"stealthy answer", fault.Rule{Select: all, Action: fault.ActionPass, Stealth: true}, []string{`stealth: has no meaning with action pass; only reset, close and hang end a connection`}},
 		{"match", fault.Rule{Select: all, Action: fault.ActionPass, Match: fault.Match{Path: "a*b", Header: map[string]string{"": "x"}}}, []string{
 			`match.header: "" is not the name of a header`,
-			`match.path: "a*b": * stands only at the end, for any continuation`,
 			`match.path: "a*b" can match no request; a path begins with /`,
 		}},
 	} {
