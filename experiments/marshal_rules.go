@@ -29,10 +29,47 @@ func putFault(o *yamldoc.Out, r fault.Rule) {
 	case fault.ActionReset, fault.ActionClose, fault.ActionHang, fault.ActionRefuse, fault.ActionUnreachable, fault.ActionDeaf:
 		o.Put(string(r.Action), true)
 	case fault.ActionGarbage:
-		o.Put("garbage", r.Garbage)
+		o.Put("garbage", yamldoc.FormatSize(int64(r.Garbage)))
 	case fault.ActionPass:
 	}
 	o.PutIf(r.Stealth, "stealth", true)
+	o.PutIf(r.ReadRate > 0, "read", yamldoc.FormatSize(r.ReadRate)+"/s")
+	putForm(o, r.Form)
+}
+
+// putForm writes how an answer is sent.
+func putForm(o *yamldoc.Out, f fault.Form) {
+	part := func(there bool, key string, fill func(o *yamldoc.Out)) {
+		if there {
+			one := &yamldoc.Out{}
+			fill(one)
+			o.Put(key, one)
+		}
+	}
+	part(f.Cut != nil, "cut", func(o *yamldoc.Out) {
+		o.Put("at", string(f.Cut.At))
+		o.PutIf(f.Cut.At == fault.CutBody, "bytes", yamldoc.FormatSize(f.Cut.Bytes))
+		o.Put("by", string(f.Cut.By))
+	})
+	o.PutIf(f.Malformed != "", "malformed", string(f.Malformed))
+	part(f.Inform != nil, "inform", func(o *yamldoc.Out) {
+		o.Put("status", f.Inform.Status)
+		o.Put("times", f.Inform.Times)
+		o.PutIf(f.Inform.Every > 0, "every", f.Inform.Every)
+	})
+	part(f.Drip != nil, "drip", func(o *yamldoc.Out) {
+		o.Put("chunks", f.Drip.Chunks)
+		o.Put("over", f.Drip.Over)
+	})
+	part(f.Slice != nil, "slice", func(o *yamldoc.Out) {
+		o.Put("size", yamldoc.FormatSize(f.Slice.Size))
+		o.PutIf(f.Slice.Gap > 0, "gap", f.Slice.Gap)
+	})
+	o.PutIf(f.Bandwidth > 0, "bandwidth", yamldoc.FormatSize(f.Bandwidth)+"/s")
+	part(f.After != nil, "connection", func(o *yamldoc.Out) {
+		o.Put("then", string(f.After.Do))
+		o.PutIf(f.After.Wait > 0, "wait", f.After.Wait)
+	})
 }
 
 // matchOut writes whom a rule hits.

@@ -1,7 +1,9 @@
 package experiments
 
 import (
+	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/faultline-go/faultline/injector/fault"
 	"github.com/faultline-go/faultline/internal/yamldoc"
@@ -56,6 +58,16 @@ func (r *reader) fault(m *yamldoc.Map, injector string) fault.Rule {
 	if rule.Stealth && rule.Action != fault.ActionReset && rule.Action != fault.ActionClose {
 		m.Lacks(m.Get("stealth"), []string{"reset", "close"}, "goes with reset or close, the faults of a connection")
 	}
+	rule.ReadRate = m.Get("read").Throughput(0)
+	rule.Form = form(m)
+	if answers := rule.Action == fault.ActionRespond || rule.Action == fault.ActionPass; !answers {
+		for _, key := range formKeys() {
+			if v := m.Get(key); v.Exists() {
+				v.Problemf("is how an answer is sent, and %s gives none", rule.Action)
+			}
+		}
+		rule.Form = fault.Form{}
+	}
 	rule.Hold = r.hold(m.Get("hold"), injector, rule.Latency.Longest())
 	if rule.Action == fault.ActionHang {
 		for _, key := range []string{"latency", "hold"} {
@@ -67,20 +79,33 @@ func (r *reader) fault(m *yamldoc.Map, injector string) fault.Rule {
 	return rule
 }
 
+// actions are the keys of a fault that say what happens instead of the healthy answer.
+func actions() []string { return []string{"respond", "reset", "close", "hang", "garbage"} }
+
 // action reads what happens to a request that the rule hits.
 func action(rule *fault.Rule, m *yamldoc.Map) {
-	key := m.Choice("respond", "reset", "close", "hang")
-	if key == "respond" {
+	key := m.Choice(actions()...)
+	switch key {
+	case "respond":
 		rm := m.Get(key).Map("{status: 503}")
 		rule.Action = fault.ActionRespond
-		rule.Respond = respond(rm, rm.Need("status"))
+		rule.Respond = filled(rm, respond(rm, rm.Need("status")))
 		rm.Done()
 		return
-	}
-	if key == "" {
+	case "garbage":
+		v := m.Get(key)
+		n := v.Size(1, 1)
+		if n > fault.MostGarbage {
+			v.Problemf("is more than %s, the most that is made", yamldoc.FormatSize(fault.MostGarbage))
+			n = 1
+		}
+		rule.Action, rule.Garbage = fault.ActionGarbage, int(n)
+		return
+	case "":
 		rule.Action = fault.ActionPass
-		if m.Exists() && !m.Has("latency") && !m.Has("hold") {
-			m.Lacks(m.Value, []string{"respond", "reset", "close", "hang", "latency", "hold"}, "does nothing; give it respond, reset, close, hang, latency or hold")
+		does := slices.Concat(actions(), []string{"latency", "hold", "read"}, formKeys())
+		if m.Exists() && !slices.ContainsFunc(does, m.Has) {
+			m.Lacks(m.Value, does, "does nothing; give it %s, latency, hold or read, or say how the answer is sent", strings.Join(actions(), ", "))
 		}
 		return
 	}

@@ -1,6 +1,11 @@
 package experiments
 
-import "maps"
+import (
+	"maps"
+	"slices"
+
+	"github.com/faultline-go/faultline/injector/fault"
+)
 
 // sutSchema is the system under test: of four ways to have one, one is taken.
 func sutSchema() schema {
@@ -54,6 +59,33 @@ func routeSchema() schema {
 
 func statusSchema() schema { return schema{"type": "integer", "minimum": 200, "maximum": 599} }
 
+// fillSchema is what only a dependency's answer has.
+func fillSchema() keys {
+	return keys{
+		"fill": ref(sizeDef), "header_fill": ref(sizeDef),
+		"retry_after": {"anyOf": []schema{ref(durationDef), object(keys{"date": ref(durationDef)}, "date")}},
+	}
+}
+
+// formSchema is how an answer is sent.
+func formSchema() keys {
+	var malformed []string
+	for _, m := range fault.Malformations() {
+		malformed = append(malformed, string(m))
+	}
+	then := oneOf("tell", "close", "reset", "half")
+	return keys{
+		"cut": object(keys{"at": oneOf("start", "line", "head", "body"), "bytes": ref(sizeDef), "by": oneOf("reset", "close", "hang")}, "at").
+			with("if", required("bytes")).with("then", schema{"properties": map[string]any{"at": schema{"const": "body"}}}),
+		"malformed":  oneOf(malformed...),
+		"inform":     object(keys{"status": {"enum": []int{100, 102, 103}}, "times": count(1), "every": ref(durationDef)}, "status"),
+		"drip":       object(keys{"chunks": count(1), "over": ref(durationDef)}, "chunks", "over"),
+		"slice":      object(keys{"size": ref(sizeDef), "gap": ref(durationDef)}, "size"),
+		"bandwidth":  ref(throughputDef),
+		"connection": {"anyOf": []schema{then, object(keys{"then": then, "wait": ref(durationDef)}, "then")}},
+	}
+}
+
 // answerSchema is a canned answer.
 func answerSchema() keys {
 	return keys{"status": statusSchema(), "headers": named(ref(textDef)), "body": ref(textDef)}
@@ -82,7 +114,7 @@ func injectorSchema() schema {
 	return object(keys{
 		"listen":   {"type": "string", "pattern": ":[0-9]+$"},
 		"upstream": ref(urlDef),
-		"stub":     object(plus(answerSchema(), keys{"latency": ref(durationDef)})),
+		"stub":     object(plus(plus(answerSchema(), fillSchema()), keys{"latency": ref(durationDef)})),
 	}).with("oneOf", anyKey("upstream", "stub"))
 }
 
@@ -187,8 +219,8 @@ func ratioSchema() schema {
 }
 
 func faultSchema() schema {
-	answer := object(answerSchema(), "status")
-	return object(keys{
+	answer := object(plus(answerSchema(), fillSchema()), "status")
+	return object(plus(formSchema(), keys{
 		"injector": ref(nameDef),
 		"match":    matchSchema(),
 		"ratio":    ratioSchema(), "first": count(1), "script": {"type": "string", "pattern": "^[X.]*X[X.]*$"},
@@ -197,13 +229,15 @@ func faultSchema() schema {
 			oneOf("path", "peer"),
 			object(keys{"header": {"type": "string"}, "cookie": ref(textDef)}).with("oneOf", anyKey("header", "cookie")),
 		}},
-		"respond": answer, "reset": isTrue(), "close": isTrue(), "hang": isTrue(),
+		"respond": answer, "reset": isTrue(), "close": isTrue(), "hang": isTrue(), "garbage": ref(sizeDef), "read": ref(throughputDef),
 		"latency": latencySchema(),
 		"hold":    object(keys{"max": ref(durationDef), "rejected": count(1), "one_by_one": boolean()}, "max"),
 		"stealth": boolean(),
-	}).with("anyOf", anyKey("respond", "reset", "close", "hang", "latency", "hold")).with("allOf", []schema{
+	})).with("anyOf", anyKey(slices.Concat(actions(), []string{"latency", "hold", "read"}, formKeys())...)).with("allOf", []schema{
+		{"if": schema{"anyOf": anyKey("reset", "close", "hang", "garbage")}, "then": schema{"not": schema{"anyOf": anyKey(formKeys()...)}}},
+		apart("drip", "slice"), apart("cut", "connection"),
 		{"if": required("sticky"), "then": schema{"anyOf": anyKey(selections()...)}},
-		apart("respond", "reset", "close", "hang"), apart(selections()...), apart("hang", "latency"), apart("hang", "hold"),
+		apart(actions()...), apart(selections()...), apart("hang", "latency"), apart("hang", "hold"),
 		{"if": schema{"required": []string{"stealth"}, "properties": schema{"stealth": schema{"const": true}}}, "then": schema{"anyOf": anyKey("reset", "close")}},
 	})
 }

@@ -145,6 +145,7 @@ func (x *exchange) play() ending {
 func (x *exchange) takeBody() (io.Closer, error) {
 	rule := x.verdict.Rule
 	if rule != nil && rule.ReadRate > 0 {
+		x.narrow()
 		x.r.Body = &slowBody{ReadCloser: x.r.Body, pace: pace{rate: rule.ReadRate}, wait: x.sleepUntil}
 	}
 	if x.healthy == nil || rule != nil && rule.Action != fault.ActionPass {
@@ -160,6 +161,22 @@ func (x *exchange) takeBody() (io.Closer, error) {
 	}
 	x.r.Body = body
 	return body, nil
+}
+
+// smallBuffer is the receive buffer of a connection that is read slowly. Linux doubles it.
+// It holds two of the largest segments of loopback: with less, sender and receiver wait for
+// one another.
+const smallBuffer = 128 << 10
+
+// narrow has the kernel take little in advance, where it can.
+func (x *exchange) narrow() {
+	c, ok := connOf(x.r)
+	if !ok {
+		return
+	}
+	if b, ok := c.Conn.(interface{ SetReadBuffer(bytes int) error }); ok {
+		_ = b.SetReadBuffer(smallBuffer) // A kernel that will not only feels it later.
+	}
 }
 
 // act does what the rule says, or what a healthy dependency would do.

@@ -72,6 +72,13 @@ func closeInjectors(running []*injector.Injector) error {
 	return errors.Join(errs...)
 }
 
+// enterPhase begins a phase, and says what could not be begun.
+func (a app) enterPhase(i *injector.Injector, name string) {
+	if err := i.Enter(name); err != nil {
+		a.say("faultline: %v", err)
+	}
+}
+
 // playPhases plays one phase after the other, until the last one is over or ctx
 // ends. A fault's mark encloses its effect: on before, off after the switch.
 func (a app) playPhases(ctx context.Context, in injection, running []*injector.Injector, rec *trace.Recorder) {
@@ -84,9 +91,7 @@ func (a app) playPhases(ctx context.Context, in injection, running []*injector.I
 			if p != nil && len(p.Faults[injector]) > 0 {
 				mark(trace.MarkFaultOn, injector, name)
 			}
-			if err := i.Enter(name); err != nil {
-				a.say("faultline: %v", err)
-			}
+			a.enterPhase(i, name)
 			if last != nil && len(last.Faults[injector]) > 0 {
 				mark(trace.MarkFaultOff, injector, last.Name)
 			}

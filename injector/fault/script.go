@@ -88,8 +88,9 @@ const (
 	ActionHang    Action = "hang"    // nothing, until the caller leaves or the phase ends
 	ActionGarbage Action = "garbage" // random bytes that are no HTTP, then FIN
 
-	// What becomes of all that connect, as long as the phase lasts. Connections that idle
-	// are closed as it begins, others when their request is through.
+	// ActionRefuse and the two below it are what becomes of all that connect, as long as
+	// the phase lasts. Connections that idle are closed as it begins, others when their
+	// request is through.
 	ActionRefuse      Action = "refuse"      // nobody listens: connections are refused
 	ActionUnreachable Action = "unreachable" // connections are not answered, and run into the caller's timeout; on Linux
 	ActionDeaf        Action = "deaf"        // connections are accepted, and not read from until the phase ends

@@ -46,17 +46,12 @@ func Validate(s Script) []Problem {
 		rules := s.Phases[phase]
 		for n, r := range rules {
 			found := r.problems()
-			if text := Against(rules[:n], r, func(i int) string { return "fault " + strconv.Itoa(i+1) }); text != "" {
-				found.add("match", "%s", text)
-			}
+			r.among(rules, n, &found)
 			id := ruleID(phase, n, r)
 			if other, twice := ids[id]; twice {
 				found.add("id", "%q already names a fault of phase %s; the trace could not tell them apart", id, other)
 			}
 			ids[id] = phase
-			if r.Action.Door() && len(rules) > 1 {
-				found.add("action", "%s is for all that connect in phase %s; no other fault of it could be seen", r.Action, phase)
-			}
 			for _, p := range found {
 				p.Phase, p.Rule, p.ID = phase, n, r.ID
 				all = append(all, p)
@@ -64,6 +59,16 @@ func Validate(s Script) []Problem {
 		}
 	}
 	return all
+}
+
+// among looks at the rule beside the others of its phase, of which it is the n-th.
+func (r Rule) among(rules []Rule, n int, ps *problems) {
+	if text := Against(rules[:n], r, func(i int) string { return "fault " + strconv.Itoa(i+1) }); text != "" {
+		ps.add("match", "%s", text)
+	}
+	if r.Action.Door() && len(rules) > 1 {
+		ps.add("action", "%s is for all that connect in its phase; no other fault of it could be seen", r.Action)
+	}
 }
 
 // problems collects what is wrong with one rule.
@@ -122,8 +127,8 @@ func (r Rule) checkAction(ps *problems) {
 		ps.add("form", "has no meaning with action %s, which gives no answer", r.Action)
 	}
 	r.Form.check(ps)
-	if garbage := r.Action == ActionGarbage; garbage && (r.Garbage < 1 || r.Garbage > mostGarbage) {
-		ps.add("garbage", "is %d bytes; write 1 to %d", r.Garbage, mostGarbage)
+	if garbage := r.Action == ActionGarbage; garbage && (r.Garbage < 1 || r.Garbage > MostGarbage) {
+		ps.add("garbage", "is %d bytes; write 1 to %d", r.Garbage, MostGarbage)
 	} else if !garbage && r.Garbage != 0 {
 		ps.add("garbage", "has no meaning with action %s", r.Action)
 	}
@@ -151,8 +156,8 @@ func (r Rule) checkDoor(ps *problems) {
 	}
 }
 
-// mostGarbage is how many random bytes are made at most for one answer.
-const mostGarbage = 1 << 20
+// MostGarbage is how many random bytes are made at most for one answer.
+const MostGarbage = 1 << 20
 
 // words lists names for an error.
 func words[S ~string](names []S) string {
@@ -177,8 +182,8 @@ func (r Respond) Problems() []Problem {
 	if (r.Status == 204 || r.Status == 304) && (r.Body != "" || r.Fill != 0) {
 		ps.add("respond.body", "an answer with status %d has no body", r.Status)
 	}
-	if r.Fill < 0 || r.HeaderFill < 0 || r.HeaderFill > mostHeader {
-		ps.add("respond.fill", "is %d bytes of body and %d of a header; neither is below 0, and the header at most %d", r.Fill, r.HeaderFill, mostHeader)
+	if r.Fill < 0 || r.HeaderFill < 0 || r.HeaderFill > MostHeader {
+		ps.add("respond.fill", "is %d bytes of body and %d of a header; neither is below 0, and the header at most %d", r.Fill, r.HeaderFill, MostHeader)
 	}
 	if a := r.RetryAfter; a != nil && (a.In < 0 || a.In%time.Second != 0) {
 		ps.add("respond.retry_after", "%v is not a number of whole seconds", a.In)
@@ -202,8 +207,8 @@ func (r Respond) checkHeaders(ps *problems) {
 	}
 }
 
-// mostHeader is how large a header may be made; clients give up long before.
-const mostHeader = 64 << 20
+// MostHeader is how large a header may be made; clients give up long before.
+const MostHeader = 64 << 20
 
 // isToken reports whether s is a token of RFC 9110, section 5.6.2.
 func isToken(s string) bool {

@@ -279,20 +279,20 @@ func afterwards() []contract {
 	silent := func(o Observation) bool { return !bytes.Contains(o.Bytes, []byte("Connection:")) }
 	return []contract{
 		{
-			fault: "after: tell", expected: "a complete answer with Connection: close, then FIN", stub: stub(),
+			fault: "connection: tell", expected: "a complete answer with Connection: close, then FIN", stub: stub(),
 			rule: after(fault.AfterTell, 0), holds: looks(`.*Connection: close\r\n.*`+body, FIN),
 		},
 		{
-			fault: "after: {do: close, wait: 60ms}", expected: "a complete answer that keeps the connection, then FIN after 60 ms of idling", stub: stub(),
+			fault: "connection: {then: close, wait: 60ms}", expected: "a complete answer that keeps the connection, then FIN after 60 ms of idling", stub: stub(),
 			rule:  after(fault.AfterClose, 60*ms),
 			holds: all(looks(`HTTP/1\.1 200 .*`+body, FIN), silent, func(o Observation) bool { return o.Ended-o.first() >= 55*ms }),
 		},
 		{
-			fault: "after: reset", expected: "a complete answer that keeps the connection, then RST", stub: stub(),
+			fault: "connection: reset", expected: "a complete answer that keeps the connection, then RST", stub: stub(),
 			rule: after(fault.AfterReset, 20*ms), holds: all(looks(`HTTP/1\.1 200 .*`+body, RST), silent),
 		},
 		{
-			fault: "after: half", expected: "a complete answer, then FIN; what is sent after that is still read", stub: stub(),
+			fault: "connection: half", expected: "a complete answer, then FIN; what is sent after that is still read", stub: stub(),
 			rule: after(fault.AfterHalf, 0), holds: looks(`HTTP/1\.1 200 .*`+body, FIN),
 		},
 	}
@@ -356,10 +356,10 @@ func shapes() []contract {
 			holds: func(o Observation) bool { return o.last() >= 195*ms && o.last() < 600*ms && len(o.Bytes) > 40<<10 },
 		},
 		{
-			fault: "read_rate: 1MiB/s", expected: "a request of 200 KiB is answered after 195 ms at the earliest", stub: stub(),
-			rule:    fault.Rule{Action: fault.ActionPass, ReadRate: 1 << 20},
-			request: "POST / HTTP/1.1\r\nHost: selftest\r\nContent-Length: 204800\r\n\r\n" + strings.Repeat("x", 200<<10),
-			holds:   all(looks(`HTTP/1\.1 200 .*`+body, None), notBefore(190*ms)),
+			fault: "read: 8MiB/s", expected: "of a request of 2 MiB, the last byte is taken in after 150 ms at the earliest, and it is answered after 245 ms", stub: stub(),
+			rule: fault.Rule{Action: fault.ActionPass, ReadRate: 8 << 20}, patience: time.Second,
+			request: "POST / HTTP/1.1\r\nHost: selftest\r\nContent-Length: 2097152\r\n\r\n" + strings.Repeat("x", 2<<20),
+			holds:   all(looks(`HTTP/1\.1 200 .*`+body, None), notBefore(245*ms), func(o Observation) bool { return o.Sent >= 150*ms }),
 		},
 	}
 }

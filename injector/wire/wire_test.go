@@ -70,7 +70,7 @@ func TestSoundFormsAreSound(t *testing.T) {
 		}
 		r := bufio.NewReader(strings.NewReader(text))
 		resp, err := http.ReadResponse(r, nil)
-		for err == nil && resp.StatusCode == 103 {
+		for err == nil && resp.StatusCode == http.StatusEarlyHints {
 			resp, err = http.ReadResponse(r, nil)
 		}
 		if err != nil {
@@ -92,8 +92,13 @@ func TestCutsAreBeginnings(t *testing.T) {
 	tell := &fault.After{Do: fault.AfterTell}
 	whole, _, _ := told(wire.HTTP1(answer(), fault.Form{After: tell}))
 	for _, cut := range []fault.Cut{
-		{At: fault.CutStart}, {At: fault.CutLine}, {At: fault.CutHead},
-		{At: fault.CutBody}, {At: fault.CutBody, Bytes: 1}, {At: fault.CutBody, Bytes: 15}, {At: fault.CutBody, Bytes: 1000},
+		{At: fault.CutStart},
+		{At: fault.CutLine},
+		{At: fault.CutHead},
+		{At: fault.CutBody},
+		{At: fault.CutBody, Bytes: 1},
+		{At: fault.CutBody, Bytes: 15},
+		{At: fault.CutBody, Bytes: 1000},
 	} {
 		for by, end := range map[fault.Action]wire.Do{fault.ActionReset: wire.RST, fault.ActionClose: wire.FIN, fault.ActionHang: wire.Quiet} {
 			cut.By = by
@@ -126,7 +131,7 @@ func TestMalformedAnswersAreNoticed(t *testing.T) {
 		}
 		text, end, _ := told(wire.HTTP1(answer(), form))
 		resp, err := http.ReadResponse(bufio.NewReader(strings.NewReader(text)), nil)
-		if err == nil && resp.StatusCode == 200 {
+		if err == nil && resp.StatusCode == http.StatusOK {
 			_, err = io.ReadAll(resp.Body)
 		} else if err == nil {
 			err = fmt.Errorf("status %d", resp.StatusCode)
