@@ -51,7 +51,7 @@ const (
 func drawsOf(rules []ruled) []draw {
 	var draws []draw
 	for n, r := range rules {
-		if !r.rule.Select.Kind.Draws() {
+		if !r.draws {
 			continue
 		}
 		with := draw{rules: []int{n}}
@@ -91,12 +91,12 @@ func (d *draw) begin() drawing {
 func (g *drawing) next(rules []ruled, candidates []int) int {
 	index := g.asked
 	g.asked++
-	first := rules[g.rules[0]].rule.Select
+	first := &rules[g.rules[0]].rule.Select
 	switch {
 	case g.kind == SelectRandom:
 		return random(rules, candidates, number(g.hash, index))
 	case g.kind == SelectShuffle && len(g.rules) == 1:
-		return oneIf(evenly(first).Hit(first.shuffled(g.hash, index)), candidates)
+		return oneIf(evenly(*first).Hit(first.shuffled(g.hash, index)), candidates)
 	case g.kind == SelectShuffle:
 		if index%g.block == 0 {
 			g.deal(rules)
@@ -148,7 +148,7 @@ func (g *drawing) even(rules []ruled, candidates []int) int {
 		for g.rules[at] != n {
 			at++
 		}
-		s := rules[n].rule.Select
+		s := &rules[n].rule.Select
 		g.credit[at] = min(g.credit[at]+int64(s.Num), limit*int64(s.Den))
 		a := account{rule: n, at: at, credit: g.credit[at], num: s.Num, den: int64(s.Den)}
 		if a.released(limit) && (best.rule < 0 || a.before(best, limit)) {

@@ -79,7 +79,7 @@ func TestSharesAreExactAtEveryPrefix(t *testing.T) {
 		}
 		p, err := fault.NewPlayer(fault.Script{Phases: map[string][]fault.Rule{"p": rules}}, 1)
 		if err != nil {
-			t.Skip(err) // A ratio of everything leaves nothing to another rule.
+			return // A ratio of everything leaves nothing to another rule.
 		}
 		ph := p.Phase("p")
 		mixed := len(ratios) < len(rules)
@@ -104,6 +104,52 @@ func TestSharesAreExactAtEveryPrefix(t *testing.T) {
 	})
 }
 
+// Tijdeman's bound, for all shares of a coarse grid: of r rules with the same match
+// each is off by 1 - 1/(2r) at most.
+func TestSharesKeepTijdemansBound(t *testing.T) {
+	for rules, den := range map[int]uint64{2: 16, 3: 12, 4: 9, 5: 8} {
+		var try func(left uint64, so []fault.Rule)
+		try = func(left uint64, so []fault.Rule) {
+			if len(so) < rules {
+				for num := uint64(1); num <= left; num++ {
+					try(left-num, append(so, reset(ratio(num, den))))
+				}
+				return
+			}
+			ph := play(t, 1, so...)
+			for n := range den {
+				ph.Decide(fault.Request{})
+				for i, c := range ph.Counts() {
+					off := math.Abs(float64(c.Hit) - float64(so[i].Select.Num*(n+1))/float64(den))
+					if off > 1-1/float64(2*rules)+1e-9 {
+						t.Fatalf("%+v: rule %d is %v off after %d requests", so, i, off, n+1)
+					}
+				}
+			}
+		}
+		try(den, nil)
+	}
+}
+
+// Each rule of a draw counts what it matches, whoever got it.
+func TestSharedIndex(t *testing.T) {
+	posts := reset(ratio(1, 4))
+	posts.Match.Method = "POST"
+	ph := play(t, 1, reset(ratio(1, 2)), posts)
+	seen := map[string]uint64{}
+	for i := range 100 {
+		method := []string{"GET", "POST", "POST"}[i%3]
+		v := ph.Decide(fault.Request{Method: method})
+		if v.Rule != nil && v.Index != seen[v.Rule.ID] {
+			t.Errorf("request %d has index %d of %s, want %d", i, v.Index, v.Rule.ID, seen[v.Rule.ID])
+		}
+		seen["p/1"]++
+		if method == "POST" {
+			seen["p/2"]++
+		}
+	}
+}
+
 // Rules whose matches only overlap are behind by less than their number, and ahead
 // by less than one.
 func TestSharesOfOverlappingMatches(t *testing.T) {
@@ -119,7 +165,7 @@ func TestSharesOfOverlappingMatches(t *testing.T) {
 		}
 		p, err := fault.NewPlayer(fault.Script{Phases: map[string][]fault.Rule{"p": rules}}, 1)
 		if err != nil {
-			t.Skip(err)
+			return
 		}
 		ph := p.Phase("p")
 		requests := rapid.SliceOfN(rapid.IntRange(0, 3), 1, 400).Draw(t, "requests")

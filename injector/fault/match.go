@@ -88,7 +88,7 @@ func (m *matcher) matches(r Request) bool {
 	case m.Peer != "" && !m.isPeer(r):
 		return false
 	}
-	if !m.hasHeaders(r) || !hasAll(m.Query, r.query) {
+	if len(m.Header)+len(m.headers) > 0 && !m.hasHeaders(r) || len(m.Query) > 0 && !hasAll(m.Query, r.query) {
 		return false
 	}
 	return len(m.nodes) == 0 || r.Body != nil && holds(m.nodes, r.Body())

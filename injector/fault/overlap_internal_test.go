@@ -64,6 +64,23 @@ func TestCoversAndOverlapsAreSound(t *testing.T) {
 	}
 }
 
+// TestNotCovered are pairs that chance seldom tries.
+func TestNotCovered(t *testing.T) {
+	for _, pair := range [][2]Match{
+		{{Peer: "10.0.0.0/16"}, {Peer: "10.0.0.0/8"}},
+		{{HeaderRegex: map[string]string{"A": ".*"}}, {Header: map[string]string{"A": ""}}},
+		{{GRPC: "p.S/M"}, {Path: "/p.S/M", Method: "POST"}},
+		{{Path: "/a/*/b"}, {Path: "/a/**/b"}},
+	} {
+		if pair[0].covers(pair[1]) {
+			t.Errorf("%s covers %s", pair[0], pair[1])
+		}
+	}
+	if (Match{HeaderRegex: map[string]string{"A": ".*"}}).overlaps(Match{Header: map[string]string{"A": ""}}) {
+		t.Error("a header that matches may be absent")
+	}
+}
+
 // drawMatch draws a match of few words, so that matches and requests meet.
 func drawMatch(t *rapid.T) Match {
 	pick := func(name string, from ...string) string {

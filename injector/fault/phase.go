@@ -71,8 +71,8 @@ func (ph *Phase) matched(r Request, to []asked) []asked {
 			continue
 		}
 		a := asked{rule: n}
-		if s := it.rule.Select.Sticky; s != (Sticky{}) {
-			a.key, a.keyed = s.key(r)
+		if it.rule.Select.Sticky.By != "" {
+			a.key, a.keyed = it.rule.Select.Sticky.key(r)
 		}
 		to = append(to, a)
 		if it.rule.Select.Kind == SelectAll {
@@ -94,7 +94,7 @@ func (ph *Phase) decide(matched []asked) remembered {
 	var drawn *asked
 	for i := range matched {
 		a := &matched[i]
-		if ph.rules[a.rule].rule.Select.Kind.Draws() {
+		if ph.rules[a.rule].draws {
 			candidates, drawn = append(candidates, a.rule), a
 		} else if taker = ph.peek(a); taker.rule >= 0 {
 			last = i
@@ -108,7 +108,7 @@ func (ph *Phase) decide(matched []asked) remembered {
 	}
 	for i := range matched[:last+1] {
 		a := &matched[i]
-		if !ph.rules[a.rule].rule.Select.Kind.Draws() {
+		if !ph.rules[a.rule].draws {
 			if taker.rule >= 0 && a.rule > taker.rule {
 				continue // The request does not come to it.
 			}

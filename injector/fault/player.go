@@ -19,7 +19,8 @@ type ruled struct {
 	match *matcher
 	hash  uint64 // of its latencies
 	picks uint64 // of its selection
-	draw  int    // the number of its draw in the phase, if its selection draws
+	draws bool   // as its kind does
+	draw  int    // the number of its draw in the phase, if it draws
 }
 
 // NewPlayer copies script, so that nobody changes it under a run, and numbers
@@ -45,7 +46,7 @@ func NewPlayer(script Script, seed uint64) (*Player, error) {
 				r.Hold = &hold
 			}
 			hash := seedHash(seed, r.ID)
-			p.phases[name] = append(p.phases[name], ruled{rule: &r, match: r.Match.compile(&problems{}), hash: hash, picks: mix(hash ^ forSelection)})
+			p.phases[name] = append(p.phases[name], ruled{rule: &r, match: r.Match.compile(&problems{}), hash: hash, picks: mix(hash ^ forSelection), draws: r.Select.Kind.Draws()})
 		}
 		p.draws[name] = drawsOf(p.phases[name])
 	}

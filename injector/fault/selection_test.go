@@ -107,6 +107,23 @@ func TestSharedShuffle(t *testing.T) {
 	}
 }
 
+// Where a share is no whole number of a block, the blocks differ so that their sum
+// is right.
+func TestSharedShuffleOfUnevenBlocks(t *testing.T) {
+	ph := play(t, 1, reset(shuffle(3, 10, 7)), reset(shuffle(1, 4, 7)))
+	sum := map[int]int{}
+	for n := 7; n <= 700; n += 7 {
+		for rule, hits := range tally(ph, 7) {
+			sum[rule] += hits
+		}
+		for rule, share := range []float64{.3, .25} {
+			if off := math.Abs(float64(sum[rule]) - share*float64(n)); off >= 1 {
+				t.Errorf("after %d requests rule %d is %v off", n, rule, off)
+			}
+		}
+	}
+}
+
 // Random is right on average and known by the index, whatever came between.
 func TestRandom(t *testing.T) {
 	for _, percent := range []uint64{0, 1, 30, 99, 100} {

@@ -165,7 +165,11 @@ func joins(e, r Rule, name string) string {
 func tooMuch(rules []Rule, name func(int) string) string {
 	last := len(rules) - 1
 	for j, narrow := range rules {
-		if !narrow.Select.Kind.Draws() || j < last && !rules[last].Match.covers(narrow.Match) {
+		if !narrow.Select.Kind.Draws() {
+			continue
+		}
+		// A rule with the match of the last one has the same sum as that.
+		if m := rules[last].Match; j < last && (!m.covers(narrow.Match) || narrow.Match.covers(m)) {
 			continue
 		}
 		sum, others := asking(rules, narrow.Match)
