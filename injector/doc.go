@@ -16,8 +16,8 @@
 //     decided to send it earlier. Dep is taken before the bytes that complete
 //     the answer (or before the RST, or the FIN), so the caller learnt of it
 //     later: nothing that it did because of an answer lies before Dep.
-//   - A latency or a hold is never shorter than asked for. A latency counts
-//     from Arr, or from the release of a hold.
+//   - A latency or a hold is never shorter than asked for, unless Clear or the end of
+//     the lease ends it. A latency counts from Arr, or from the release of a hold.
 //   - A caller who leaves is noticed while the request waits, also when the
 //     request has a body: it is read before the wait. Abandon is when it was
 //     noticed.
@@ -25,7 +25,11 @@
 //     of a status line, without a status, as some clients resend a request whose
 //     reused connection died in silence, and so hide the fault (curl does so all the
 //     same); stealth leaves the line out.
-//   - Changing the phase never waits for a request.
+//   - Changing the phase, the plan or the faults never waits for a request, and no
+//     request meets a part of one plan and a part of another.
+//   - Limits are kept exactly. A request beyond one passes as if there were no fault, and
+//     is counted and recorded.
+//   - When the lease is over, no later arrival meets a fault, and what waits for one ends.
 //   - After Close, no goroutine and no connection of the injector is left, and
 //     every attempt has an end.
 package injector

@@ -97,6 +97,8 @@ func (c *raw) until(t time.Time) bool {
 	select {
 	case <-timer.C:
 		return true
+	case <-c.phase.cleared:
+		return true
 	case <-c.left:
 		return false
 	case <-c.r.Context().Done():

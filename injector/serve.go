@@ -19,10 +19,13 @@ type exchange struct {
 	w       *answerWriter
 	r       *http.Request
 	body    *watchedBody // the caller's
-	phase   *phase       // of the arrival
+	phase   *phase       // of the arrival; of an added fault, if that hit it
 	arrived time.Time
 	verdict fault.Verdict
 	spot    *spot // nil: not held
+	spared  string
+	uses    bool // of the limits, one faulted request; and one that is held
+	holds   bool
 }
 
 // ending is how an exchange ended.
@@ -41,7 +44,8 @@ func (i *Injector) serve(w http.ResponseWriter, r *http.Request) {
 		w.WriteHeader(http.StatusHTTPVersionNotSupported)
 		return // It is recorded as what it is when the connection ends.
 	}
-	x := &exchange{Injector: i, w: &answerWriter{ResponseWriter: w}, r: r, arrived: time.Now(), phase: i.phase.Load()}
+	x := &exchange{Injector: i, w: &answerWriter{ResponseWriter: w}, r: r, arrived: time.Now()}
+	stage := i.phase.Load()
 	if c, ok := connOf(r); ok {
 		c.begin()
 	}
@@ -54,7 +58,8 @@ func (i *Injector) serve(w http.ResponseWriter, r *http.Request) {
 	// nothing while Close waits.
 	i.work.Add(1)
 	defer i.work.Done()
-	x.verdict = x.phase.faults.Decide(fault.Request{Method: r.Method, Path: r.URL.Path, Header: x.header})
+	x.decide(stage, fault.Request{Method: r.Method, Path: r.URL.Path, Header: x.header})
+	defer x.giveBack()
 	handle := i.cfg.Recorder.Arrived(x.attempt())
 	if rule := x.verdict.Rule; rule != nil && rule.Hold != nil {
 		x.spot = x.phase.lots[rule].park(i.offset(x.arrived))
@@ -95,6 +100,7 @@ func (x *exchange) attempt() trace.Attempt {
 		Method:   x.r.Method,
 		Path:     x.r.URL.Path,
 		Arr:      x.offset(x.arrived),
+		Spared:   x.spared,
 	}
 	a.ID, a.By, _ = x.cfg.Correlator.Identify(match.Request{Header: x.r.Header, URI: x.r.RequestURI, Body: x.look})
 	if x.verdict.Rule != nil {
@@ -132,8 +138,12 @@ func (x *exchange) play() ending {
 		}
 		from = time.Now()
 	}
-	if !x.sleepUntil(from.Add(x.verdict.Latency)) {
+	due := from.Add(x.verdict.Latency)
+	if !x.sleepUntil(due) {
 		return x.gone()
+	}
+	if x.verdict.Latency > 0 {
+		x.meter.waited(due)
 	}
 	return x.act()
 }
@@ -189,7 +199,7 @@ func (x *exchange) act() ending {
 	case fault.ActionPass:
 		return x.behave()
 	case fault.ActionRespond:
-		return x.reply(x.dated(x.answers[rule]))
+		return x.reply(x.dated(x.phase.answers[rule]))
 	case fault.ActionReset, fault.ActionClose:
 		return x.sever(rule.Action)
 	case fault.ActionGarbage:
@@ -206,7 +216,7 @@ func (x *exchange) behave() ending {
 	if x.healthy != nil {
 		return x.forward()
 	}
-	if !x.sleepUntil(time.Now().Add(x.cfg.Stub.Latency)) {
+	if !x.sleep(time.Now().Add(x.cfg.Stub.Latency), nil) {
 		return x.gone()
 	}
 	return x.reply(x.dated(x.stub))
@@ -243,8 +253,12 @@ func (x *exchange) gone() ending {
 	return ending{outcome: trace.OutcomeHang, at: time.Now(), left: true, cut: true}
 }
 
-// sleepUntil waits; it returns false when the caller left or the injector ends.
-func (x *exchange) sleepUntil(t time.Time) bool {
+// sleepUntil waits for a fault's sake; it returns false when the caller left or the injector
+// ends. When faults are cleared, the wait is over.
+func (x *exchange) sleepUntil(t time.Time) bool { return x.sleep(t, x.phase.cleared) }
+
+// sleep waits until t or enough.
+func (x *exchange) sleep(t time.Time, enough <-chan struct{}) bool {
 	d := time.Until(t)
 	if d <= 0 {
 		return x.r.Context().Err() == nil
@@ -253,6 +267,8 @@ func (x *exchange) sleepUntil(t time.Time) bool {
 	defer timer.Stop()
 	select {
 	case <-timer.C:
+		return true
+	case <-enough:
 		return true
 	case <-x.r.Context().Done():
 		return false

@@ -75,6 +75,7 @@ type Attempt struct {
 	Status   int           `json:"status"`
 	Rule     string        `json:"rule,omitempty"`   // the fault rule that hit it
 	Detail   string        `json:"detail,omitempty"` // what came instead of a request that could be read
+	Spared   string        `json:"spared,omitempty"` // the fault rule that would have hit it, and the limit that had it pass
 }
 
 // Unread reports whether no request could be read: the attempt came no further than
