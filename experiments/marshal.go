@@ -160,3 +160,17 @@ func (p *Plan) otherwise() string {
 	}
 	return b.String()
 }
+
+// MarshalFaults writes rules as the faults of a phase, after a comment. It returns an error
+// only if they are no valid rules.
+func MarshalFaults(comment string, rules []fault.Rule) ([]byte, error) {
+	o := &yamldoc.Out{}
+	faults := make([]*yamldoc.Out, 0, len(rules))
+	for _, r := range rules {
+		one := &yamldoc.Out{}
+		putFault(one, r)
+		faults = append(faults, one)
+	}
+	o.Put("faults", faults)
+	return yamldoc.Marshal(comment, o)
+}

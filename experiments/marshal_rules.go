@@ -31,6 +31,7 @@ func putFault(o *yamldoc.Out, r fault.Rule) {
 	case fault.ActionGarbage:
 		o.Put("garbage", yamldoc.FormatSize(int64(r.Garbage)))
 	case fault.ActionPass:
+		o.PutIf(r.Latency.Longest() == 0 && r.Hold == nil && r.Form == (fault.Form{}) && r.ReadRate == 0, "pass", true)
 	}
 	o.PutIf(r.Stealth, "stealth", true)
 	o.PutIf(r.ReadRate > 0, "read", yamldoc.FormatSize(r.ReadRate)+"/s")

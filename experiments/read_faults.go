@@ -80,7 +80,7 @@ func (r *reader) fault(m *yamldoc.Map, injector string) fault.Rule {
 }
 
 // actions are the keys of a fault that say what happens instead of the healthy answer.
-func actions() []string { return []string{"respond", "reset", "close", "hang", "garbage"} }
+func actions() []string { return []string{"respond", "reset", "close", "hang", "garbage", "pass"} }
 
 // action reads what happens to a request that the rule hits.
 func action(rule *fault.Rule, m *yamldoc.Map) {

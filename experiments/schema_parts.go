@@ -229,7 +229,7 @@ func faultSchema() schema {
 			oneOf("path", "peer"),
 			object(keys{"header": {"type": "string"}, "cookie": ref(textDef)}).with("oneOf", anyKey("header", "cookie")),
 		}},
-		"respond": answer, "reset": isTrue(), "close": isTrue(), "hang": isTrue(), "garbage": ref(sizeDef), "read": ref(throughputDef),
+		"respond": answer, "reset": isTrue(), "close": isTrue(), "hang": isTrue(), "garbage": ref(sizeDef), "pass": isTrue(), "read": ref(throughputDef),
 		"latency": latencySchema(),
 		"hold":    object(keys{"max": ref(durationDef), "rejected": count(1), "one_by_one": boolean()}, "max"),
 		"stealth": boolean(),
