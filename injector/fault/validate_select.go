@@ -164,25 +164,15 @@ func joins(e, r Rule, name string) string {
 // one makes them: those that match every request that one of them matches.
 func tooMuch(rules []Rule, name func(int) string) string {
 	last := len(rules) - 1
-	for j, narrow := range rules {
-		if !narrow.Select.Kind.Draws() {
-			continue
-		}
+	m := rules[last].Match
+	for j, r := range rules {
 		// A rule with the match of the last one has the same sum as that.
-		if m := rules[last].Match; j < last && (!m.covers(narrow.Match) || narrow.Match.covers(m)) {
+		within := m.covers(r.Match) && !r.Match.covers(m)
+		if j < last && (!within || !r.Select.Kind.Draws()) {
 			continue
 		}
-		sum, others := asking(rules, narrow.Match)
-		if sum <= 1+1e-12 { // One part in 10^12 is less than a share can say.
-			continue
-		}
-		var names []string
-		for _, i := range others {
-			if i < last {
-				names = append(names, name(i))
-			}
-		}
-		if len(names) > 0 {
+		sum, names := asking(rules, r.Match, name)
+		if sum > 1+1e-12 && len(names) > 0 { // One part in 10^12 is less than a share can say.
 			return fmt.Sprintf("with %s, these ratios are %.4g%% of the same requests; one request gets one fault, so together they are at most 100%%",
 				strings.Join(names, " and "), 100*sum)
 		}
@@ -190,16 +180,20 @@ func tooMuch(rules []Rule, name func(int) string) string {
 	return ""
 }
 
-// asking are the rules with a ratio that match all that m matches, and the sum of
-// their shares.
-func asking(rules []Rule, m Match) (sum float64, of []int) {
+// asking is the sum of the shares of the rules that match all that m matches, and
+// the names of these but for the last.
+func asking(rules []Rule, m Match, name func(int) string) (sum float64, names []string) {
 	for i, r := range rules {
-		if s := r.Select; s.Kind.Draws() && s.Den > 0 && r.Match.covers(m) {
-			sum += float64(s.Num) / float64(s.Den)
-			of = append(of, i)
+		s := r.Select
+		if !s.Kind.Draws() || s.Den == 0 || !r.Match.covers(m) {
+			continue
+		}
+		sum += float64(s.Num) / float64(s.Den)
+		if i < len(rules)-1 {
+			names = append(names, name(i))
 		}
 	}
-	return sum, of
+	return sum, names
 }
 
 // shadowed returns the index of an earlier rule that leaves r nothing, or -1.
