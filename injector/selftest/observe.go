@@ -32,6 +32,8 @@ type Observation struct {
 	End   End
 	Ended time.Duration // since the observer began to send the request
 	Sent  time.Duration // when all of the request was taken in
+	Begun time.Time
+	Over  time.Duration // when the phase was to end, if it did
 }
 
 // Part is what one read returned.
@@ -82,7 +84,7 @@ func observe(ctx context.Context, addr, request string, patience time.Duration) 
 	}
 	sent := time.Since(start)
 	o, err := listen(c, start, patience)
-	o.Sent = sent
+	o.Sent, o.Begun = sent, start
 	return o, err
 }
 

@@ -83,8 +83,12 @@ func (c contract) try(ctx context.Context, seed uint64) (observed string, ok boo
 	if wait == 0 {
 		wait = patience
 	}
+	over := make(chan time.Time, 1)
 	if c.ends {
-		end := time.AfterFunc(wait/2, func() { _ = in.Enter("") }) // What follows is observed.
+		end := time.AfterFunc(wait/2, func() {
+			over <- time.Now()
+			_ = in.Enter("") // What follows is observed.
+		})
 		defer end.Stop()
 	}
 	request := c.request
@@ -92,6 +96,11 @@ func (c contract) try(ctx context.Context, seed uint64) (observed string, ok boo
 		request = "GET /charges HTTP/1.1\r\nHost: selftest\r\n\r\n"
 	}
 	o, err := observe(ctx, in.Addr(), request, wait)
+	select {
+	case at := <-over:
+		o.Over = at.Sub(o.Begun)
+	default:
+	}
 	if closeErr := in.Close(); err == nil {
 		err = closeErr
 	}
