@@ -84,15 +84,17 @@ func (i *Injector) replace(version uint64, script fault.Script) (now uint64, err
 // phase's own rules and before what was added earlier, and ends after ttl, which is above 0
 // and at most [MostTTL], or with the phase, whichever comes first; then its hangs and holds
 // end as those of a phase do. Marks in the trace tell of it by the returned ID, which is the
-// rule's own if it has one. The errors are those of [Injector.Enter].
+// rule's own if it has one. After an error, such as those of [Injector.Enter], nothing was added.
 func (i *Injector) Apply(rule fault.Rule, ttl time.Duration) (id string, err error) {
 	id, err = i.apply(rule, ttl)
 	if err == nil {
 		i.wakeKeeper()
-		err = i.settleDoor()
+		if err = i.settleDoor(); err != nil {
+			i.drop(id)
+		}
 	}
 	if err != nil {
-		return id, fmt.Errorf("injector %s: add a fault: %w", i.cfg.Name, err)
+		return "", fmt.Errorf("injector %s: add a fault: %w", i.cfg.Name, err)
 	}
 	return id, nil
 }
@@ -128,6 +130,15 @@ func (i *Injector) apply(rule fault.Rule, ttl time.Duration) (id string, err err
 	i.mark(trace.MarkFaultOn, rule.ID)
 	i.change(last.with(append([]*phase{layer}, last.extra...)), false)
 	return rule.ID, nil
+}
+
+// drop takes an added fault away that cannot be had.
+func (i *Injector) drop(id string) {
+	i.turn.Lock()
+	defer i.turn.Unlock()
+	s := i.phase.Load()
+	left := slices.DeleteFunc(slices.Clone(s.extra), func(p *phase) bool { return p.id == id })
+	i.change(s.with(left), false)
 }
 
 // knows reports whether a rule has this ID.

@@ -76,6 +76,11 @@ func (i *Injector) Plan() (script json.RawMessage, version uint64) {
 	return p.text, p.version
 }
 
+// Faulty reports whether the plan in force has faults for a phase.
+func (i *Injector) Faulty(phase string) bool {
+	return len(i.phase.Load().plan.player.Phase(phase).Rules()) > 0
+}
+
 // configured is the share that a selection has.
 func configured(s fault.Select) *float64 {
 	switch {

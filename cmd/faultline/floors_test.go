@@ -16,7 +16,7 @@ func floors() [][]string {
 		{"assert", "injector/wire", "injector/imports", "target/memnet", "breakerref/resilience4j", "breakerref/model", "breakerref/limit", "breakerref/bulkhead", "breakerref/retry", "breakerref/timelimit", "breakerref/differential"},
 		{"assert/report", "ci", "experiments"},
 		{"injector", "attack", "target", "breakerref/proxy"},
-		{"experiments/run", "experiments/predict", "injector/selftest"},
+		{"experiments/run", "experiments/predict", "injector/selftest", "injector/control"},
 		{"cmd/faultline"},
 	}
 }
