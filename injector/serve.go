@@ -58,7 +58,9 @@ func (i *Injector) serve(w http.ResponseWriter, r *http.Request) {
 	// nothing while Close waits.
 	i.work.Add(1)
 	defer i.work.Done()
-	x.decide(stage, fault.Request{Method: r.Method, Path: r.URL.Path, Header: x.header})
+	x.decide(stage, fault.Request{
+		Method: r.Method, Path: r.URL.Path, Header: x.header, Query: x.query, Peer: r.RemoteAddr, Body: x.look,
+	})
 	defer x.giveBack()
 	handle := i.cfg.Recorder.Arrived(x.attempt())
 	if rule := x.verdict.Rule; rule != nil && rule.Hold != nil {
@@ -91,6 +93,9 @@ func (x *exchange) header(key string) string {
 	return x.r.Header.Get(key)
 }
 
+// query reads a parameter of the request.
+func (x *exchange) query(key string) string { return x.r.URL.Query().Get(key) }
+
 // attempt is the record of the arrival.
 func (x *exchange) attempt() trace.Attempt {
 	a := trace.Attempt{
@@ -111,7 +116,7 @@ func (x *exchange) attempt() trace.Attempt {
 
 // look returns the beginning of the request's body, which stays in the body. It
 // waits until that much has come or the body has ended, so it is only done when a
-// call's token may be in there.
+// call's token may be in there, or when a fault is for what is in there.
 func (x *exchange) look() []byte {
 	var head bytes.Buffer
 	_, _ = io.CopyN(&head, x.body, match.MaxLook) // That the body ended, or broke, is seen again by who reads on.

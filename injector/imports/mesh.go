@@ -267,31 +267,38 @@ func (m *mesh) matches(doc []yamldoc.Property, route string) []fault.Match {
 	for _, key := range list {
 		match, ok := fault.Match{}, true
 		for _, p := range below(doc, key) {
-			rest := strings.TrimPrefix(p.Key, key+".")
-			what, how := rest, ""
-			if i := strings.LastIndexByte(rest, '.'); i >= 0 {
-				what, how = rest[:i], rest[i+1:]
-			}
-			switch {
-			case rest == "name": // Of the match; for people.
-			case what == "uri":
-				ok = m.condition(&match, ":path", how, p) && ok
-			case what == "method":
-				ok = m.condition(&match, ":method", how, p) && ok
-			case strings.HasPrefix(what, "headers."):
-				ok = m.condition(&match, strings.TrimPrefix(what, "headers."), how, p) && ok
-			case strings.HasPrefix(what, "queryParams.") && how == "exact":
-				match.Query = with(match.Query, strings.TrimPrefix(what, "queryParams."), p.Value)
-			default:
-				m.problem(p, "is no condition that can be kept; without it, other requests would be hit")
-				ok = false
-			}
+			ok = m.istioCondition(&match, strings.TrimPrefix(p.Key, key+"."), p) && ok
 		}
 		if ok {
 			all = append(all, match)
 		}
 	}
 	return all
+}
+
+// istioCondition adds one to a match, and reports whether it could.
+func (m *mesh) istioCondition(match *fault.Match, rest string, p yamldoc.Property) bool {
+	what, how := rest, ""
+	if i := strings.LastIndexByte(rest, '.'); i >= 0 {
+		what, how = rest[:i], rest[i+1:]
+	}
+	header, isHeader := strings.CutPrefix(what, "headers.")
+	query, isQuery := strings.CutPrefix(what, "queryParams.")
+	switch {
+	case rest == "name": // Of the match; for people.
+		return true
+	case what == "uri":
+		return m.condition(match, ":path", how, p)
+	case what == "method":
+		return m.condition(match, ":method", how, p)
+	case isHeader:
+		return m.condition(match, header, how, p)
+	case isQuery && how == "exact":
+		match.Query = with(match.Query, query, p.Value)
+		return true
+	}
+	m.problem(p, "is no condition that can be kept; without it, other requests would be hit")
+	return false
 }
 
 // condition adds one to a match, and reports whether it could.

@@ -355,9 +355,11 @@ func shapes() []contract {
 		},
 		{
 			fault: "bandwidth: 200KiB/s", expected: "40 KiB take 200 ms, and not ten times that",
-			stub:  injector.Stub{Respond: fault.Respond{Status: 200, Fill: 40 << 10}},
-			rule:  passing(fault.Form{Bandwidth: 200 << 10}),
-			holds: func(o Observation) bool { return o.last() >= 195*ms && o.last() < 2*time.Second && len(o.Bytes) > 40<<10 },
+			stub: injector.Stub{Respond: fault.Respond{Status: 200, Fill: 40 << 10}},
+			rule: passing(fault.Form{Bandwidth: 200 << 10}),
+			holds: func(o Observation) bool {
+				return o.last() >= 195*ms && o.last() < 2*time.Second && len(o.Bytes) > 40<<10
+			},
 		},
 		{
 			fault: "read: 8MiB/s", expected: "of a request of 2 MiB, the last byte is taken in after 150 ms at the earliest, and it is answered after 245 ms", stub: stub(),
