@@ -22,7 +22,7 @@ func TestImport(t *testing.T) {
 		t.Errorf("exit code %d:\n%s", code, said)
 	}
 	experiment := "apiVersion: faultline/v1\nkind: Experiment\nmetadata: {name: mesh}\nsut: {base_url: http://127.0.0.1:8080}\n" +
-		"injectors: {payments: {stub: {}}}\nload: {rate: 100/s, targets: [{name: pay, path: /pay}]}\nbreakers: {payments: {}}\n" +
+		"injectors: {payments: {listen: 127.0.0.1:9901, stub: {}}}\nload: {rate: 100/s, targets: [{name: pay, path: /pay}]}\nbreakers: {payments: {}}\n" +
 		"phases:\n  - name: p\n    duration: 5s\n" + indented(faults) + "assert: [{id: a, phase: p, breaker.opens: payments}]\n"
 	plan, err := experiments.LoadPlan("mesh.yaml", []byte(experiment), 1)
 	if err != nil {
