@@ -6,12 +6,12 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"maps"
 	"net"
 	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 	"syscall"
@@ -81,6 +81,53 @@ func TestZooClients(t *testing.T) {
 	for _, p := range paths {
 		urls = append(urls, url+"/"+p)
 	}
+	got := clientsDocument(t, paths, strings.ReplaceAll(clientsSay(t, folder, urls), url+"/", ""))
+	if *rewriteClients {
+		if err := os.WriteFile(clientsTable, []byte(got), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	want, err := os.ReadFile(clientsTable)
+	if err != nil {
+		t.Fatal(err)
+	}
+	// On a machine that stalls, a client can lose its patience with an answer: it is asked
+	// once more. An answer where an error was to come is one too many at any time.
+	for try := 1; ; try++ {
+		missing, extra := answersIn(string(want)), answersIn(got)
+		diff := cmp.Diff(missing, extra)
+		maps.DeleteFunc(extra, func(line, _ string) bool { return missing[line] != "" })
+		switch {
+		case diff == "":
+			return
+		case len(extra) > 0 || try == 3:
+			t.Fatalf("answers in %s (-said +seen):\n%s", clientsTable, diff)
+		}
+		t.Logf("once more, because of (-said +seen):\n%s", diff)
+		got = clientsDocument(t, paths, strings.ReplaceAll(clientsSay(t, folder, urls), url+"/", ""))
+	}
+}
+
+// answersIn are the answers of a table, by fault and client. What an error is called may be
+// another thing in another version of a client; whether there is one may not.
+func answersIn(table string) map[string]string {
+	answers, section := map[string]string{}, ""
+	for line := range strings.Lines(table) {
+		if name, ok := strings.CutPrefix(line, "## "); ok {
+			section = strings.TrimSpace(name)
+		}
+		client, said, ok := strings.Cut(strings.TrimSpace(line), ": answer ")
+		if ok {
+			answers[section+" "+client] = said
+		}
+	}
+	return answers
+}
+
+// clientsSay is what all clients say of all addresses.
+func clientsSay(t *testing.T, folder string, urls []string) string {
+	t.Helper()
 	said := goClient(t, urls) + curl(t, urls)
 	for _, command := range [][]string{{"java", "-jar", "target/clients.jar"}, {"node", "clients.js"}, {"python3", "clients.py"}} {
 		cmd := exec.CommandContext(t.Context(), command[0], append(command[1:], urls...)...)
@@ -92,23 +139,7 @@ func TestZooClients(t *testing.T) {
 		}
 		said += string(out)
 	}
-	got := clientsDocument(t, paths, strings.ReplaceAll(said, url+"/", ""))
-	if *rewriteClients {
-		if err := os.WriteFile(clientsTable, []byte(got), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		return
-	}
-	want, err := os.ReadFile(clientsTable)
-	if err != nil {
-		t.Fatal(err)
-	}
-	// What an error is called may be another thing in another version of a client; whether
-	// there is one may not.
-	plain := func(text string) string { return regexp.MustCompile(`: error .*`).ReplaceAllString(text, ": error") }
-	if diff := cmp.Diff(plain(string(want)), plain(got)); diff != "" {
-		t.Errorf("%s (-said +seen):\n%s", clientsTable, diff)
-	}
+	return said
 }
 
 // clientsDocument is the page of the docs.
