@@ -173,19 +173,26 @@ func (i *Injector) clear(why string) {
 }
 
 // Renew tells that whoever is responsible for the faults is still there: they stay on for
-// another Config.Lease. If the lease has lapsed, it begins anew, and a phase must be entered
-// for its faults to come back. Without a lease it returns [ErrNoLease].
+// another Config.Lease. If the lease has lapsed, it begins anew all the same, but a phase must
+// be entered for its faults to come back, as [ErrLapsed] says. Without a lease it returns
+// [ErrNoLease].
 func (i *Injector) Renew() error {
 	if i.cfg.Lease == 0 {
 		return fmt.Errorf("injector %s: renew: %w", i.cfg.Name, ErrNoLease)
 	}
 	i.turn.Lock()
 	now := time.Now()
-	i.lapse(now)
+	lapsed := i.lapse(now)
 	i.leased.Store(new(now.Add(i.cfg.Lease)))
 	i.turn.Unlock()
 	i.wakeKeeper()
-	return i.settleDoor()
+	if err := i.settleDoor(); err != nil {
+		return fmt.Errorf("injector %s: renew: %w", i.cfg.Name, err)
+	}
+	if lapsed {
+		return fmt.Errorf("injector %s: renew: %w", i.cfg.Name, ErrLapsed)
+	}
+	return nil
 }
 
 // overdue reports whether nobody has renewed the lease in time.

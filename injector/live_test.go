@@ -330,7 +330,12 @@ func TestLease(t *testing.T) {
 			t.Errorf("%+v", s.Lease)
 		}
 		w.call()
-		w.Renew()
+		if err := w.Renew(); !errors.Is(err, injector.ErrLapsed) {
+			t.Errorf("renew: %v", err)
+		}
+		if err := w.Renew(); err != nil {
+			t.Error(err)
+		}
 		w.call()
 		w.statuses(t, "renewed, but no phase was entered", 0, 200, 200, 200)
 		if err := w.Enter("p"); err != nil {

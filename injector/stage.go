@@ -31,9 +31,10 @@ func (i *Injector) newPlan(script fault.Script, version uint64) (*plan, error) {
 		return nil, err
 	}
 	p := &plan{
-		version: version, player: player, phases: slices.Sorted(maps.Keys(script.Phases)),
+		version: version, player: player, phases: slices.AppendSeq([]string{}, maps.Keys(script.Phases)),
 		answers: map[*fault.Rule]answer{}, storms: map[*fault.Rule]*storm{}, entered: map[string]*phase{},
 	}
+	slices.Sort(p.phases)
 	for _, r := range player.Rules() {
 		if r.Action == fault.ActionRespond {
 			p.answers[r] = newAnswer(r.Respond)

@@ -17,6 +17,7 @@ func floors() [][]string {
 		{"assert/report", "ci", "experiments"},
 		{"injector", "attack", "target", "breakerref/proxy"},
 		{"experiments/run", "experiments/predict", "injector/selftest", "injector/control"},
+		{"injector/control/client"},
 		{"cmd/faultline"},
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"path/filepath"
+	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -13,6 +14,7 @@ import (
 	"github.com/faultline-go/faultline/assert/report"
 	"github.com/faultline-go/faultline/experiments"
 	"github.com/faultline-go/faultline/injector"
+	"github.com/faultline-go/faultline/injector/control"
 	"github.com/faultline-go/faultline/injector/fault"
 )
 
@@ -38,6 +40,8 @@ type injectFlags struct {
 	seed  seed
 	trace string
 
+	control controlFlags
+
 	given func(flag string) bool // on the command line
 }
 
@@ -62,6 +66,10 @@ or all of them one after the other, where each has a duration.
 A line on standard error tells of every second in which something arrived or
 ended. The faults are gone as soon as faultline is, however it ends: they live in
 it, and its port is closed.
+
+With --control, another process can read what happens, replace the plan, add a fault
+for some time, and clear all of them; with --lease, faults end by themselves when
+that process is gone.
 
 No load is sent, so nobody knows which calls were rejected: a hold lasts as long
 as its max.
@@ -108,6 +116,7 @@ func (f *injectFlags) set() *pflag.FlagSet {
 	flags.StringVar(&f.phase, "phase", "", "with FILE: play the faults of the phase with this `NAME` until Ctrl-C")
 	flags.Var(&f.seed, "seed", "seed `N` of latencies; wins over the one in the experiment")
 	flags.StringVar(&f.trace, "trace", "", "at the end, write every request that arrived to this `FILE`, as JSON lines")
+	f.control.add(flags)
 	return flags
 }
 
@@ -118,6 +127,8 @@ type injection struct {
 	seed      uint64
 	injectors []injector.Config
 	phases    []injectPhase
+	control   *control.Config // nil: faults cannot be changed from outside
+	jumps     chan jump       // from there
 }
 
 // injectPhase is a time with the same faults.
@@ -141,6 +152,9 @@ func (a app) runInject(ctx context.Context, f injectFlags, args []string) error 
 	} else {
 		in, err = f.fromFlags()
 	}
+	if err == nil {
+		err = f.bound(&in)
+	}
 	if err != nil {
 		return exit(report.ExitDefinition, err)
 	}
@@ -148,6 +162,17 @@ func (a app) runInject(ctx context.Context, f injectFlags, args []string) error 
 		return a.inject(ctx, in, f.trace)
 	})
 	return exit(code, nil)
+}
+
+// bound says how far the faults go, and who may change them.
+func (f injectFlags) bound(in *injection) error {
+	var err error
+	in.control, err = f.control.config(f.given)
+	in.jumps = make(chan jump)
+	for k := range in.injectors {
+		in.injectors[k].Limits, in.injectors[k].Lease = f.control.limits(), time.Duration(f.control.lease)
+	}
+	return err
 }
 
 // fromFile plays what an experiment says.

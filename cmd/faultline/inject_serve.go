@@ -1,16 +1,19 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"sync"
 	"time"
 
 	"github.com/faultline-go/faultline/assert/report"
 	"github.com/faultline-go/faultline/injector"
+	"github.com/faultline-go/faultline/injector/control"
 	"github.com/faultline-go/faultline/injector/fault"
 	"github.com/faultline-go/faultline/internal/yamldoc"
 	"github.com/faultline-go/faultline/target/trace"
@@ -20,8 +23,12 @@ import (
 func (a app) inject(ctx context.Context, in injection, file string) int {
 	rec := trace.NewRecorder(time.Now())
 	running, err := startInjectors(ctx, in, rec)
+	var api *control.Server
 	if err == nil {
-		_, err = io.WriteString(a.stdout, describeInjection(in, running))
+		api, err = a.startControl(ctx, in, running, rec)
+	}
+	if err == nil {
+		_, err = io.WriteString(a.stdout, describeInjection(in, running)+describeControl(in, api))
 	}
 	if err == nil {
 		telling, hush := context.WithCancel(ctx)
@@ -31,11 +38,11 @@ func (a app) inject(ctx context.Context, in injection, file string) int {
 		a.playPhases(ctx, in, running, rec)
 		hush()
 		teller.Wait()
-		err = closeInjectors(running)
+		err = closeInjection(api, running)
 		t.line()
 		t.total()
 	} else {
-		err = errors.Join(err, closeInjectors(running))
+		err = errors.Join(err, closeInjection(api, running))
 	}
 	if err == nil && file != "" {
 		header := trace.Header{Experiment: in.name, Tool: toolVersion(), Seed: in.seed}
@@ -64,73 +71,91 @@ func startInjectors(ctx context.Context, in injection, rec *trace.Recorder) ([]*
 	return running, nil
 }
 
-func closeInjectors(running []*injector.Injector) error {
+// closeInjection ends what can change faults, and then the faults.
+func closeInjection(api *control.Server, running []*injector.Injector) error {
 	var errs []error
+	if api != nil {
+		errs = append(errs, api.Close())
+	}
 	for _, i := range running {
 		errs = append(errs, i.Close())
 	}
 	return errors.Join(errs...)
 }
 
-// enterPhase begins a phase, and says what could not be begun.
-func (a app) enterPhase(i *injector.Injector, name string) {
-	if err := i.Enter(name); err != nil {
-		a.say("faultline: %v", err)
-	}
-}
-
 // playPhases plays one phase after the other, until the last one is over or ctx
-// ends. A fault's mark encloses its effect: on before, off after the switch.
+// ends; a jump goes on with another one. A fault's mark encloses its effect: on before,
+// off after the switch.
 func (a app) playPhases(ctx context.Context, in injection, running []*injector.Injector, rec *trace.Recorder) {
 	mark := func(kind trace.MarkKind, subject, phase string) {
 		rec.Mark(trace.Mark{At: rec.Since(time.Now()), Kind: kind, Subject: subject, Text: phase})
 	}
-	enter := func(p *injectPhase, name string, last *injectPhase) {
+	last := ""
+	enter := func(name string) error {
+		var errs []error
 		for k, i := range running {
 			injector := in.injectors[k].Name
-			if p != nil && len(p.Faults[injector]) > 0 {
+			if i.Faulty(name) {
 				mark(trace.MarkFaultOn, injector, name)
 			}
-			a.enterPhase(i, name)
-			if last != nil && len(last.Faults[injector]) > 0 {
-				mark(trace.MarkFaultOff, injector, last.Name)
+			errs = append(errs, i.Enter(name))
+			if i.Faulty(last) {
+				mark(trace.MarkFaultOff, injector, last)
 			}
 		}
-	}
-	var last *injectPhase
-	for n := range in.phases {
-		p := &in.phases[n]
-		enter(p, p.Name, last)
-		last = p
-		mark(trace.MarkPhaseStart, p.Name, "")
-		over := a.waitPhase(ctx, in, n)
-		mark(trace.MarkPhaseEnd, p.Name, "")
-		if !over {
-			break
+		last = name
+		err := errors.Join(errs...)
+		if err != nil {
+			a.say("faultline: %v", err)
 		}
+		return err
 	}
-	enter(nil, "", last)
+	var jumped chan<- error
+	for next, n := in.phases[0].Name, 0; ; {
+		err := enter(next)
+		if jumped != nil {
+			jumped <- err
+		}
+		mark(trace.MarkPhaseStart, next, "")
+		var over bool
+		over, jumped, next = a.waitPhase(ctx, in, n, next)
+		mark(trace.MarkPhaseEnd, last, "")
+		switch {
+		case jumped != nil:
+			n = slices.IndexFunc(in.phases, func(p injectPhase) bool { return p.Name == next })
+			continue
+		case !over, n+1 == len(in.phases):
+			_ = enter("") // It was told.
+			return
+		}
+		n++
+		next = in.phases[n].Name
+	}
 }
 
-// waitPhase says which phase is on and waits for its end. It returns false when ctx
-// ended first.
-func (a app) waitPhase(ctx context.Context, in injection, n int) bool {
-	p := in.phases[n]
-	if p.endless {
-		if !in.byFlags {
-			a.say("phase %s, until Ctrl-C%s", p.Name, faultsInWords(in, p))
-		}
-		<-ctx.Done()
-		return false
+// waitPhase says which phase is on and waits for its end, or for a jump to another one. It
+// returns over as false when ctx ended first.
+func (a app) waitPhase(ctx context.Context, in injection, n int, name string) (over bool, jumped chan<- error, next string) {
+	var end <-chan time.Time
+	switch {
+	case n < 0:
+		a.say("phase %s, until the next change", cmp.Or(name, "without faults"))
+	case !in.phases[n].endless:
+		p := in.phases[n]
+		a.say("phase %d of %d: %s, %s%s", n+1, len(in.phases), p.Name, yamldoc.FormatDuration(p.Duration), faultsInWords(in, p))
+		timer := time.NewTimer(p.Duration)
+		defer timer.Stop()
+		end = timer.C
+	case !in.byFlags:
+		a.say("phase %s, until Ctrl-C%s", name, faultsInWords(in, in.phases[n]))
 	}
-	a.say("phase %d of %d: %s, %s%s", n+1, len(in.phases), p.Name, yamldoc.FormatDuration(p.Duration), faultsInWords(in, p))
-	timer := time.NewTimer(p.Duration)
-	defer timer.Stop()
 	select {
-	case <-timer.C:
-		return true
+	case <-end:
+		return true, nil, ""
+	case j := <-in.jumps:
+		return false, j.done, j.phase
 	case <-ctx.Done():
-		return false
+		return false, nil, ""
 	}
 }
 

@@ -62,7 +62,8 @@ type PhaseSet struct {
 
 // LeaseSet is what POST /v1/lease answers.
 type LeaseSet struct {
-	Until time.Time `json:"until"`
+	Until  time.Time `json:"until"`
+	Lapsed bool      `json:"lapsed"` // it had lapsed before, and faults are off until a phase is entered
 }
 
 // Cleared is what a clear answers.
@@ -313,7 +314,10 @@ func (s *Server) postLease(w http.ResponseWriter, r *http.Request) (*result, *pr
 	}
 	var body LeaseSet
 	for _, i := range s.cfg.Injectors {
-		if err := i.Renew(); err != nil {
+		err := i.Renew()
+		if errors.Is(err, injector.ErrLapsed) {
+			body.Lapsed = true
+		} else if err != nil {
 			return nil, refused(err)
 		}
 		body.Until = i.State().Lease.Until

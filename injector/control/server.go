@@ -36,13 +36,14 @@ type Config struct {
 
 // Server is a running API.
 type Server struct {
-	cfg    Config
-	log    *slog.Logger
-	addr   string
-	server *http.Server
-	routes map[string]map[string]route // by path and method
-	end    context.CancelFunc
-	work   sync.WaitGroup
+	cfg      Config
+	log      *slog.Logger
+	addr     string
+	server   *http.Server
+	routes   map[string]map[string]route // by path and method
+	document []byte                      // of OpenAPI
+	end      context.CancelFunc
+	work     sync.WaitGroup
 }
 
 // How long the API waits for its callers.
@@ -60,7 +61,11 @@ func Start(ctx context.Context, cfg Config) (*Server, error) {
 	if cfg.Addr == "" {
 		cfg.Addr = "127.0.0.1:0"
 	}
-	if err := cfg.check(); err != nil {
+	err := cfg.Check()
+	if len(cfg.Injectors) == 0 || cfg.Recorder == nil {
+		err = errors.Join(err, errors.New("there is no injector, or no recorder, to control"))
+	}
+	if err != nil {
 		return nil, fmt.Errorf("control API: %w", err)
 	}
 	s := &Server{cfg: cfg, log: cfg.Logger}
@@ -68,6 +73,9 @@ func Start(ctx context.Context, cfg Config) (*Server, error) {
 		s.log = slog.New(slog.DiscardHandler)
 	}
 	s.routes = s.table()
+	if s.document, err = document(); err != nil {
+		return nil, fmt.Errorf("control API: %w", err)
+	}
 	listen := cfg.Listen
 	if listen == nil {
 		listen = func(network, addr string) (net.Listener, error) {
@@ -103,8 +111,8 @@ func Start(ctx context.Context, cfg Config) (*Server, error) {
 	return s, nil
 }
 
-// check says what is wrong.
-func (c Config) check() error {
+// Check says what is wrong with the address, and with who may call it.
+func (c Config) Check() error {
 	host, _, err := net.SplitHostPort(c.Addr)
 	if err != nil {
 		return fmt.Errorf("address %s: write host:port, as 127.0.0.1:9900", c.Addr)
@@ -120,9 +128,6 @@ func (c Config) check() error {
 	}
 	if c.Token != "" && len(c.Token) < minToken {
 		errs = append(errs, fmt.Errorf("the token has %d characters; use at least %d that nobody can guess", len(c.Token), minToken))
-	}
-	if len(c.Injectors) == 0 || c.Recorder == nil {
-		errs = append(errs, errors.New("there is no injector, or no recorder, to control"))
 	}
 	return errors.Join(errs...)
 }
