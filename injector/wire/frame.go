@@ -229,3 +229,44 @@ func Flip(message []Frame, at uint64) ([]Frame, bool) {
 	}
 	return out, true
 }
+
+// WritePadded writes the frame with so many bytes of [Filler] behind its payload.
+func (f Frame) WritePadded(w io.Writer, pad int64) error {
+	b := f.AppendHead(nil, int64(len(f.Payload))+pad)
+	start := len(b)
+	b = append(b, f.Payload...)
+	if f.Masked {
+		mask(b[start:], f.Key)
+	}
+	if _, err := w.Write(b); err != nil {
+		return err
+	}
+	if f.Masked && pad > 0 {
+		w = &masking{w: w, key: f.Key, at: len(f.Payload)}
+	}
+	return WriteFill(w, 0, pad)
+}
+
+// masking masks what is written, from a place in the payload on.
+type masking struct {
+	w   io.Writer
+	key [4]byte
+	at  int
+}
+
+// Write implements io.Writer.
+func (m *masking) Write(p []byte) (int, error) {
+	b := append([]byte(nil), p...)
+	for i := range b {
+		b[i] ^= m.key[(m.at+i)&3]
+	}
+	n, err := m.w.Write(b)
+	m.at += n
+	return n, err
+}
+
+// Half is the beginning of the frame: its head and half of its payload, and less than all.
+func (f Frame) Half() []byte {
+	b := f.Append(nil)
+	return b[:min(len(b)-(len(f.Payload)+1)/2, len(b)-1)]
+}

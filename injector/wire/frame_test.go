@@ -162,3 +162,29 @@ func FuzzReadFrame(f *testing.F) {
 		}
 	})
 }
+
+func TestWritePadded(t *testing.T) {
+	for _, masked := range []bool{false, true} {
+		for _, pad := range []int64{0, 1, 70_000} {
+			f := wire.Frame{Fin: true, Opcode: wire.OpText, Masked: masked, Key: [4]byte{1, 2, 3, 4}, Payload: []byte("hello")}
+			var b bytes.Buffer
+			if err := f.WritePadded(&b, pad); err != nil {
+				t.Fatal(err)
+			}
+			got, err := wire.ReadFrame(&b, 1<<20)
+			want := "hello" + strings.Repeat(wire.Filler, 2000)[:pad]
+			if err != nil || string(got.Payload) != want || b.Len() != 0 || got.Masked != masked {
+				t.Errorf("%v %d: %v, %d bytes, %d left", masked, pad, err, len(got.Payload), b.Len())
+			}
+		}
+	}
+}
+
+func TestHalf(t *testing.T) {
+	for size, want := range []int{1, 2, 3, 3, 4} {
+		f := wire.Frame{Fin: true, Opcode: wire.OpText, Payload: make([]byte, size)}
+		if got := len(f.Half()); got != want {
+			t.Errorf("of %d bytes of payload, %d bytes", size, got)
+		}
+	}
+}
