@@ -35,6 +35,7 @@ type ending struct {
 	at      time.Time
 	left    bool // the caller closed before the answer was complete
 	cut     bool // the connection must not carry anything more
+	detail  string
 }
 
 // serve plays one request: arrival, decision, hold, latency, action, end.
@@ -69,7 +70,7 @@ func (i *Injector) serve(w http.ResponseWriter, r *http.Request) {
 	e := x.play()
 	at := i.offset(e.at)
 	i.cfg.Recorder.Departed(handle, func(a *trace.Attempt) {
-		a.Outcome, a.Status = e.outcome, e.status
+		a.Outcome, a.Status, a.Detail = e.outcome, e.status, e.detail
 		if e.left {
 			a.Abandon = at
 		} else {
@@ -223,6 +224,9 @@ func (x *exchange) behave() ending {
 	}
 	if !x.sleep(time.Now().Add(x.cfg.Stub.Latency), nil) {
 		return x.gone()
+	}
+	if x.cfg.Stub.WebSocket != nil && x.form() == (fault.Form{}) && x.asksForSocket() {
+		return x.stubSocket()
 	}
 	return x.reply(x.dated(x.stub))
 }

@@ -7,8 +7,11 @@ import (
 
 // method is the method that a request must have, if there is one.
 func (m Match) method() string {
-	if m.GRPC != "" {
+	switch {
+	case m.GRPC != "":
 		return methodOfGRPC
+	case m.WebSocket:
+		return methodOfWebSocket
 	}
 	return m.Method
 }
@@ -43,6 +46,9 @@ func (m Match) onPath(path string) bool {
 func (m Match) covers(n Match) bool {
 	if m.GRPC != "" && (n.GRPC == "" || !pathMatches(m.GRPC, n.GRPC)) {
 		return false // Only a call of gRPC is surely one.
+	}
+	if m.WebSocket && !n.WebSocket {
+		return false
 	}
 	return (m.Method == "" || strings.EqualFold(m.Method, n.method())) &&
 		m.coversPath(n) && coversValues(m.Header, n.Header, strings.EqualFold) &&

@@ -41,6 +41,7 @@ func NewPlayer(script Script, seed uint64) (*Player, error) {
 			r.Match = r.Match.clone()
 			r.Respond.Headers = maps.Clone(r.Respond.Headers)
 			r.Latency = r.Latency.clone()
+			r.WebSocket = r.WebSocket.clone()
 			if r.Hold != nil {
 				hold := *r.Hold
 				r.Hold = &hold

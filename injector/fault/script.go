@@ -27,6 +27,8 @@ type Rule struct {
 	// ReadRate is how many bytes of the request's body are read in a second, before the
 	// latency begins; 0: as they come.
 	ReadRate int64 `json:"read_rate,omitempty" yaml:"read_rate,omitempty"`
+	// WebSocket is what becomes of one, for ActionPass and a match of WebSocket.
+	WebSocket *WebSocket `json:"websocket,omitempty" yaml:"websocket,omitempty"`
 }
 
 // Match selects requests; empty parts match everything.
@@ -43,6 +45,7 @@ type Match struct {
 	HeaderRegex map[string]string `json:"header_regex,omitempty" yaml:"header_regex,omitempty"` // of RE2, by header; a request without the header matches none
 	JSONPath    map[string]any    `json:"jsonpath,omitempty" yaml:"jsonpath,omitempty"`         // a query of RFC 9535 has a node with this text, number, bool or null in the body
 	Peer        string            `json:"peer,omitempty" yaml:"peer,omitempty"`                 // the caller's address, or a network such as 10.0.0.0/8
+	WebSocket   bool              `json:"websocket,omitempty" yaml:"websocket,omitempty"`       // a GET that asks for an upgrade to WebSocket
 }
 
 // SelectKind says how a rule picks among the requests that match it.

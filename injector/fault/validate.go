@@ -89,6 +89,7 @@ func (r Rule) problems() problems {
 	}
 	r.Latency.check(&ps)
 	r.checkAction(&ps)
+	r.checkWebSocket(&ps)
 	return ps
 }
 

@@ -120,8 +120,14 @@ func listen(c net.Conn, start time.Time, patience time.Duration) (o Observation,
 }
 
 // String tells what came, in a line.
-func (o Observation) String() string {
+func (o Observation) String() string { return o.told(nil) }
+
+// told is the line with what came as show writes it.
+func (o Observation) told(show func(Observation) string) string {
 	text := brief(o.Bytes)
+	if show != nil {
+		text = show(o)
+	}
 	if len(o.Parts) > 0 {
 		text += fmt.Sprintf(", the last byte after %v", o.last().Round(time.Millisecond))
 	}

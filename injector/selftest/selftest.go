@@ -34,8 +34,9 @@ type contract struct {
 	patience time.Duration // with a connection that says nothing; 0: patience
 	ends     bool          // the phase ends after half of the patience
 	holds    func(o Observation) bool
-	recorded trace.Outcome // what the injector's own record has to say; empty: an answer
-	unseen   bool          // it has nothing to say: nobody got in
+	show     func(o Observation) string // what came; nil: its bytes
+	recorded trace.Outcome              // what the injector's own record has to say; empty: an answer
+	unseen   bool                       // it has nothing to say: nobody got in
 }
 
 // patience is how long a connection is listened to that says nothing.
@@ -117,7 +118,7 @@ func (c contract) try(ctx context.Context, seed uint64) (observed string, ok boo
 	case len(attempts) != 1 || attempts[0].Outcome != want:
 		return fmt.Sprintf("%s; recorded as %s", o, told(attempts)), false, nil
 	}
-	return o.String(), c.holds(o), nil
+	return o.told(c.show), c.holds(o), nil
 }
 
 // told says what was recorded.
