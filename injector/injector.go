@@ -49,7 +49,8 @@ type Config struct {
 // otherwise.
 type Stub struct {
 	fault.Respond
-	Latency time.Duration
+	Latency   time.Duration
+	WebSocket *WebSocketStub // nil: it speaks none, and answers a handshake as any request
 }
 
 // Injector is a running dependency.
@@ -162,7 +163,7 @@ func build(cfg Config) (*Injector, error) {
 func (i *Injector) setHealthy() error {
 	stub := i.cfg.Stub
 	if i.cfg.Upstream != "" {
-		if stub.Status != 0 || stub.Body != "" || len(stub.Headers) > 0 || stub.Latency != 0 {
+		if stub.Status != 0 || stub.Body != "" || len(stub.Headers) > 0 || stub.Latency != 0 || stub.WebSocket != nil {
 			return errors.New("it has both an upstream and a stub; only one can answer")
 		}
 		u, err := url.Parse(i.cfg.Upstream)

@@ -184,6 +184,7 @@ func (s *storm) within(take func() Limit) Limit {
 // that the rule gives it.
 func parks(r *fault.Rule) bool {
 	return r.Hold != nil || r.Action == fault.ActionHang ||
+		r.WebSocket != nil && (r.WebSocket.Stall != nil || r.WebSocket.IgnoreClose) ||
 		r.Form.Cut != nil && r.Form.Cut.By == fault.ActionHang ||
 		r.Form.After != nil && r.Form.After.Do == fault.AfterHalf
 }

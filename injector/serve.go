@@ -35,6 +35,7 @@ type ending struct {
 	at      time.Time
 	left    bool // the caller closed before the answer was complete
 	cut     bool // the connection must not carry anything more
+	detail  string
 }
 
 // serve plays one request: arrival, decision, hold, latency, action, end.
@@ -58,7 +59,9 @@ func (i *Injector) serve(w http.ResponseWriter, r *http.Request) {
 	// nothing while Close waits.
 	i.work.Add(1)
 	defer i.work.Done()
-	x.decide(stage, fault.Request{Method: r.Method, Path: r.URL.Path, Header: x.header})
+	x.decide(stage, fault.Request{
+		Method: r.Method, Path: r.URL.Path, Header: x.header, Query: x.query, Peer: r.RemoteAddr, Body: x.look,
+	})
 	defer x.giveBack()
 	handle := i.cfg.Recorder.Arrived(x.attempt())
 	if rule := x.verdict.Rule; rule != nil && rule.Hold != nil {
@@ -67,7 +70,7 @@ func (i *Injector) serve(w http.ResponseWriter, r *http.Request) {
 	e := x.play()
 	at := i.offset(e.at)
 	i.cfg.Recorder.Departed(handle, func(a *trace.Attempt) {
-		a.Outcome, a.Status = e.outcome, e.status
+		a.Outcome, a.Status, a.Detail = e.outcome, e.status, e.detail
 		if e.left {
 			a.Abandon = at
 		} else {
@@ -91,6 +94,9 @@ func (x *exchange) header(key string) string {
 	return x.r.Header.Get(key)
 }
 
+// query reads a parameter of the request.
+func (x *exchange) query(key string) string { return x.r.URL.Query().Get(key) }
+
 // attempt is the record of the arrival.
 func (x *exchange) attempt() trace.Attempt {
 	a := trace.Attempt{
@@ -111,7 +117,7 @@ func (x *exchange) attempt() trace.Attempt {
 
 // look returns the beginning of the request's body, which stays in the body. It
 // waits until that much has come or the body has ended, so it is only done when a
-// call's token may be in there.
+// call's token may be in there, or when a fault is for what is in there.
 func (x *exchange) look() []byte {
 	var head bytes.Buffer
 	_, _ = io.CopyN(&head, x.body, match.MaxLook) // That the body ended, or broke, is seen again by who reads on.
@@ -155,6 +161,7 @@ func (x *exchange) play() ending {
 func (x *exchange) takeBody() (io.Closer, error) {
 	rule := x.verdict.Rule
 	if rule != nil && rule.ReadRate > 0 {
+		x.narrow()
 		x.r.Body = &slowBody{ReadCloser: x.r.Body, pace: pace{rate: rule.ReadRate}, wait: x.sleepUntil}
 	}
 	if x.healthy == nil || rule != nil && rule.Action != fault.ActionPass {
@@ -170,6 +177,22 @@ func (x *exchange) takeBody() (io.Closer, error) {
 	}
 	x.r.Body = body
 	return body, nil
+}
+
+// smallBuffer is the receive buffer of a connection that is read slowly. Linux doubles it.
+// It holds two of the largest segments of loopback: with less, sender and receiver wait for
+// one another.
+const smallBuffer = 128 << 10
+
+// narrow has the kernel take little in advance, where it can.
+func (x *exchange) narrow() {
+	c, ok := connOf(x.r)
+	if !ok {
+		return
+	}
+	if b, ok := c.Conn.(interface{ SetReadBuffer(bytes int) error }); ok {
+		_ = b.SetReadBuffer(smallBuffer) // A kernel that will not only feels it later.
+	}
 }
 
 // act does what the rule says, or what a healthy dependency would do.
@@ -201,6 +224,9 @@ func (x *exchange) behave() ending {
 	}
 	if !x.sleep(time.Now().Add(x.cfg.Stub.Latency), nil) {
 		return x.gone()
+	}
+	if x.cfg.Stub.WebSocket != nil && x.form() == (fault.Form{}) && x.asksForSocket() {
+		return x.stubSocket()
 	}
 	return x.reply(x.dated(x.stub))
 }

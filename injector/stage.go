@@ -30,6 +30,9 @@ func (i *Injector) newPlan(script fault.Script, version uint64) (*plan, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := i.checkSockets(player.Rules()); err != nil {
+		return nil, err
+	}
 	p := &plan{
 		version: version, player: player, phases: slices.AppendSeq([]string{}, maps.Keys(script.Phases)),
 		answers: map[*fault.Rule]answer{}, storms: map[*fault.Rule]*storm{}, entered: map[string]*phase{},

@@ -41,7 +41,9 @@ func (i *Injector) useUpstream(u *url.URL) {
 		Rewrite:       func(p *httputil.ProxyRequest) { rewrite(p, u) },
 		FlushInterval: -1, // a stream stays a stream
 		ErrorHandler:  unreachable,
-		ErrorLog:      slog.NewLogLogger(i.log.Handler(), slog.LevelDebug),
+
+		ModifyResponse: takeUpgrade,
+		ErrorLog:       slog.NewLogLogger(i.log.Handler(), slog.LevelDebug),
 	}
 }
 
@@ -88,7 +90,13 @@ func (x *exchange) forward() (e ending) {
 		}
 	}()
 	asked := x.r.WithContext(context.WithValue(x.r.Context(), noAnswerKey{}, &failed))
-	if x.form() == (fault.Form{}) {
+	if x.socketRule() != nil {
+		asked, socket := x.askForSocket(asked)
+		x.healthy.ServeHTTP(x.w, asked)
+		if socket.conn != nil {
+			return x.relay(socket.conn, socket.header)
+		}
+	} else if x.form() == (fault.Form{}) {
 		x.healthy.ServeHTTP(x.w, asked)
 	} else {
 		kept := &capture{header: http.Header{}}

@@ -13,7 +13,7 @@ import (
 func floors() [][]string {
 	return [][]string{
 		{"target/trace", "target/match", "breakerref", "injector/fault", "attack/pace", "internal/yamldoc", "internal/stories"},
-		{"assert", "injector/wire", "target/memnet", "breakerref/resilience4j", "breakerref/model", "breakerref/limit", "breakerref/bulkhead", "breakerref/retry", "breakerref/timelimit", "breakerref/differential"},
+		{"assert", "injector/wire", "injector/imports", "target/memnet", "breakerref/resilience4j", "breakerref/model", "breakerref/limit", "breakerref/bulkhead", "breakerref/retry", "breakerref/timelimit", "breakerref/differential"},
 		{"assert/report", "ci", "experiments"},
 		{"injector", "attack", "target", "breakerref/proxy"},
 		{"experiments/run", "experiments/predict", "injector/selftest", "injector/control"},

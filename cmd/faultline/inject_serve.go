@@ -224,19 +224,14 @@ func ruleInWords(r fault.Rule) string {
 	if r.Hold != nil {
 		fmt.Fprintf(&b, " after a hold of %s", yamldoc.FormatDuration(r.Hold.Max))
 	}
-	if late := (&spread{r.Latency.Min, r.Latency.Max}).String(); late != "" {
+	late := (&spread{r.Latency.Min, r.Latency.Max}).String()
+	if late == "" {
+		late = r.Latency.String()
+	}
+	if late != "" {
 		fmt.Fprintf(&b, " after %s", late)
 	}
-	switch r.Select.Kind {
-	case fault.SelectAll:
-		b.WriteString(" to all")
-	case fault.SelectRatio:
-		fmt.Fprintf(&b, " to %s of", (&share{Num: r.Select.Num, Den: r.Select.Den}).String())
-	case fault.SelectFirst:
-		fmt.Fprintf(&b, " to the first %d", r.Select.First)
-	case fault.SelectScript:
-		fmt.Fprintf(&b, " by the script %s to", r.Select.Pattern)
-	}
+	b.WriteString(selectionInWords(r.Select))
 	if r.Match.Method != "" {
 		b.WriteString(" " + r.Match.Method)
 	}
@@ -247,5 +242,43 @@ func ruleInWords(r fault.Rule) string {
 	if len(r.Match.Header) > 0 {
 		b.WriteString(" with the header " + pairs(r.Match.Header, "="))
 	}
+	rest := r.Match
+	rest.Method, rest.Path, rest.Header = "", "", nil
+	if !rest.Everything() {
+		fmt.Fprintf(&b, " that match %s", rest)
+	}
+	switch key := r.Select.Sticky; key.By {
+	case fault.StickyHeader, fault.StickyCookie:
+		fmt.Fprintf(&b, ", the same for each %s %s", key.By, key.Name)
+	case fault.StickyPath, fault.StickyPeer:
+		fmt.Fprintf(&b, ", the same for each %s", key.By)
+	}
 	return b.String()
+}
+
+// selectionInWords says which of the requests that match are hit; what is counted
+// comes after it.
+func selectionInWords(s fault.Select) string {
+	part := (&share{Num: s.Num, Den: s.Den}).String()
+	switch s.Kind {
+	case fault.SelectAll:
+		return " to all"
+	case fault.SelectRatio:
+		return fmt.Sprintf(" to %s of", part)
+	case fault.SelectShuffle:
+		return fmt.Sprintf(" to %s, shuffled by %d, of", part, s.Block)
+	case fault.SelectRandom:
+		return fmt.Sprintf(" to %s, at random, of", part)
+	case fault.SelectFirst:
+		return fmt.Sprintf(" to the first %d", s.First)
+	case fault.SelectAfter:
+		return fmt.Sprintf(" to all but the first %d", s.After)
+	case fault.SelectEvery:
+		return fmt.Sprintf(" to the last of every %d", s.Every)
+	case fault.SelectScript:
+		return fmt.Sprintf(" by the script %s to", s.Pattern)
+	case fault.SelectBurst:
+		return fmt.Sprintf(" in bursts of about %d after about %d each to", s.Length, s.Gap)
+	}
+	return ""
 }

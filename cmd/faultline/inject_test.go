@@ -95,6 +95,35 @@ func TestInjectRule(t *testing.T) {
 	}
 }
 
+// What only an experiment can say of whom a fault hits is told as well.
+func TestSelectionInWords(t *testing.T) {
+	for _, tt := range []struct {
+		sel  fault.Select
+		want string
+	}{
+		{fault.Select{Kind: fault.SelectShuffle, Num: 3, Den: 10, Block: 20}, "reset to 30%, shuffled by 20, of requests"},
+		{fault.Select{Kind: fault.SelectRandom, Num: 3, Den: 10}, "reset to 30%, at random, of requests"},
+		{fault.Select{Kind: fault.SelectAfter, After: 5}, "reset to all but the first 5 requests"},
+		{fault.Select{Kind: fault.SelectEvery, Every: 5, Sticky: fault.Sticky{By: fault.StickyPeer}}, "reset to the last of every 5 requests, the same for each peer"},
+		{fault.Select{Kind: fault.SelectScript, Pattern: ".X", Sticky: fault.Sticky{By: fault.StickyCookie, Name: "s"}}, "reset by the script .X to requests, the same for each cookie s"},
+		{fault.Select{Kind: fault.SelectBurst, Length: 5, Gap: 20}, "reset in bursts of about 5 after about 20 each to requests"},
+	} {
+		if got := ruleInWords(fault.Rule{Select: tt.sel, Action: fault.ActionReset}); got != tt.want {
+			t.Errorf("%q, want %q", got, tt.want)
+		}
+	}
+	matched := fault.Rule{Action: fault.ActionReset, Select: fault.Select{Kind: fault.SelectAll}, Match: fault.Match{
+		Method: "GET", Path: "/a/*/b", Query: map[string]string{"plan": "gold"}, HeaderRegex: map[string]string{"X-User": "^a"}, Peer: "10.0.0.0/8",
+	}}
+	if got, want := ruleInWords(matched), "reset to all GET requests of /a/*/b that match query plan=gold header X-User ~ ^a peer 10.0.0.0/8"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+	late := fault.Rule{Action: fault.ActionPass, Select: fault.Select{Kind: fault.SelectAll}, Latency: fault.Latency{Exponential: &fault.Exponential{Mean: 1e8}}}
+	if got, want := ruleInWords(late), "pass after exponential (p50 69.3ms, p90 230ms, p99 461ms, mean 100ms) to all requests"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+}
+
 // With a file, the injectors and their phases are the experiment's.
 func TestInjectFromFile(t *testing.T) {
 	text, err := os.ReadFile("testdata/deaf.yaml")

@@ -34,8 +34,9 @@ type contract struct {
 	patience time.Duration // with a connection that says nothing; 0: patience
 	ends     bool          // the phase ends after half of the patience
 	holds    func(o Observation) bool
-	recorded trace.Outcome // what the injector's own record has to say; empty: an answer
-	unseen   bool          // it has nothing to say: nobody got in
+	show     func(o Observation) string // what came; nil: its bytes
+	recorded trace.Outcome              // what the injector's own record has to say; empty: an answer
+	unseen   bool                       // it has nothing to say: nobody got in
 }
 
 // patience is how long a connection is listened to that says nothing.
@@ -83,8 +84,12 @@ func (c contract) try(ctx context.Context, seed uint64) (observed string, ok boo
 	if wait == 0 {
 		wait = patience
 	}
+	over := make(chan time.Time, 1)
 	if c.ends {
-		end := time.AfterFunc(wait/2, func() { _ = in.Enter("") }) // What follows is observed.
+		end := time.AfterFunc(wait/2, func() {
+			over <- time.Now()
+			_ = in.Enter("") // What follows is observed.
+		})
 		defer end.Stop()
 	}
 	request := c.request
@@ -92,6 +97,11 @@ func (c contract) try(ctx context.Context, seed uint64) (observed string, ok boo
 		request = "GET /charges HTTP/1.1\r\nHost: selftest\r\n\r\n"
 	}
 	o, err := observe(ctx, in.Addr(), request, wait)
+	select {
+	case at := <-over:
+		o.Over = at.Sub(o.Begun)
+	default:
+	}
 	if closeErr := in.Close(); err == nil {
 		err = closeErr
 	}
@@ -108,7 +118,7 @@ func (c contract) try(ctx context.Context, seed uint64) (observed string, ok boo
 	case len(attempts) != 1 || attempts[0].Outcome != want:
 		return fmt.Sprintf("%s; recorded as %s", o, told(attempts)), false, nil
 	}
-	return o.String(), c.holds(o), nil
+	return o.told(c.show), c.holds(o), nil
 }
 
 // told says what was recorded.
