@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/gorilla/websocket"
 
 	"github.com/faultline-go/faultline/injector"
 	"github.com/faultline-go/faultline/injector/control"
@@ -27,13 +28,14 @@ type api struct {
 	t    testing.TB
 	rec  *trace.Recorder
 	deps []*injector.Injector
+	open *[]*websocket.Conn // streams
 }
 
 // begin starts an API over injectors with these names, each with the phases out (503) and
 // slow (50 ms), in front of which is the phase that is entered.
 func begin(t testing.TB, cfg control.Config, in injector.Config, names ...string) api {
 	t.Helper()
-	a := api{t: t, rec: trace.NewRecorder(time.Now())}
+	a := api{t: t, rec: trace.NewRecorder(time.Now()), open: new([]*websocket.Conn)}
 	for _, name := range names {
 		in := in
 		in.Name, in.Recorder = name, a.rec
@@ -56,6 +58,7 @@ func begin(t testing.TB, cfg control.Config, in injector.Config, names ...string
 	}
 	a.Server = s
 	t.Cleanup(func() {
+		a.hangUp()
 		if err := s.Close(); err != nil {
 			t.Error(err)
 		}
@@ -129,7 +132,8 @@ func (a api) want(status int, code, method, path, body string, headers ...string
 // call sends a request to the dependency.
 func (a api) call(n int) int {
 	a.t.Helper()
-	resp, err := http.Get(a.deps[n].URL())
+	c := http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
+	resp, err := c.Get(a.deps[n].URL())
 	if err != nil {
 		return 0
 	}

@@ -40,6 +40,7 @@ func document() ([]byte, error) {
 		}
 		path[strings.ToLower(op.method)] = op.describe(sch)
 	}
+	sch.of(reflect.TypeFor[StreamMessage]()) // No operation can refer to what its WebSocket carries.
 	text, err := json.MarshalIndent(object{
 		"openapi": "3.1.0",
 		"info": object{

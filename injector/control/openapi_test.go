@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/gorilla/websocket"
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
 	"github.com/faultline-go/faultline/injector"
@@ -183,6 +184,25 @@ func TestDocumentIsTrue(t *testing.T) {
 	try(notOS, "PUT", "/v1/plan", `{"phases":{"out":[{"select":{"kind":"all"},"action":"refuse"}]}}`)
 	try(notOS, "POST", "/v1/phase", `{"name":"out"}`)
 	try(notOS, "PUT", "/v1/plan", `{"phases":{"out":[{"select":{"kind":"all"},"action":"refuse"}]}}`)
+
+	try(one, "GET", "/v1/stream", "")
+	var open []*websocket.Conn
+	for range 32 {
+		c, resp, err := one.stream(nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		open = append(open, c)
+		seen[fmt.Sprintf("GET /v1/stream %d", resp.StatusCode)] = true
+	}
+	_, text, err := open[0].ReadMessage()
+	if err == nil {
+		err = doc.check([]string{"components", "schemas", "StreamMessage"}, text)
+	}
+	if err != nil {
+		t.Error(err)
+	}
+	try(one, "GET", "/v1/stream", "", "Connection", "Upgrade", "Upgrade", "websocket", "Sec-WebSocket-Version", "13", "Sec-WebSocket-Key", "AAAAAAAAAAAAAAAAAAAAAA==")
 
 	promised := map[string]bool{}
 	for path, methods := range doc.Paths {

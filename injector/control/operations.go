@@ -78,6 +78,14 @@ func reads() []operation {
 			problems: map[int][]string{http.StatusBadRequest: {"bad_since"}},
 		},
 		{
+			method: http.MethodGet, path: "/v1/stream", id: "stream",
+			summary: "A WebSocket that tells of the state and of what changes. Nothing that is sent to it is heeded.",
+			answers: success(101, reply{about: "Each message is a StreamMessage: a snapshot first, then deltas as JSON merge patches (RFC 7396)."}),
+			problems: map[int][]string{
+				http.StatusBadRequest: {"not_websocket"}, http.StatusServiceUnavailable: {"too_many_streams"},
+			},
+		},
+		{
 			method: http.MethodGet, path: "/metrics", id: "getMetrics", summary: "Metrics for Prometheus.",
 			answers: success(200, reply{about: "The text format, version 0.0.4.", kind: metricsType, body: reflect.TypeFor[string]()}),
 		},

@@ -21,6 +21,7 @@ func (s *Server) table() map[string]map[string]route {
 		"/v1/phase":     {http.MethodPost: s.postPhase},
 		"/v1/lease":     {http.MethodPost: s.postLease},
 		"/v1/ledger":    {http.MethodGet: s.getLedger},
+		"/v1/stream":    {http.MethodGet: s.getStream},
 		"/metrics":      {http.MethodGet: s.getMetrics},
 		"/openapi.json": {http.MethodGet: s.getDocument},
 	}
@@ -28,6 +29,10 @@ func (s *Server) table() map[string]map[string]route {
 
 // ServeHTTP implements http.Handler.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if !s.begin() {
+		return // Its connection is being closed.
+	}
+	defer s.work.Done()
 	if p := s.guard(r); p != nil {
 		send(w, nil, p)
 		return

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/faultline-go/faultline/injector"
@@ -44,6 +45,9 @@ type Server struct {
 	document []byte                      // of OpenAPI
 	end      context.CancelFunc
 	work     sync.WaitGroup
+	mu       sync.Mutex
+	closed   bool // guarded by mu: no further work begins
+	streams  atomic.Int32
 }
 
 // How long the API waits for its callers.
@@ -147,8 +151,21 @@ func (s *Server) URL() string {
 	return "http://" + s.addr
 }
 
+// begin counts a request as work, unless the API has been closed.
+func (s *Server) begin() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.closed {
+		s.work.Add(1)
+	}
+	return !s.closed
+}
+
 // Close ends the API and every stream. It returns when nothing of it runs any more.
 func (s *Server) Close() error {
+	s.mu.Lock()
+	s.closed = true
+	s.mu.Unlock()
 	s.end()
 	s.work.Wait()
 	return nil

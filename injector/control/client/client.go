@@ -247,11 +247,16 @@ func (c *Client) do(ctx context.Context, method, path string, h http.Header, bod
 		return resp.Header, nil, fmt.Errorf("control API: read the answer of %s %s: %w", method, path, err)
 	}
 	if resp.StatusCode/100 != 2 {
-		e := &Error{Status: resp.StatusCode, ETag: resp.Header.Get("ETag")}
-		if json.Unmarshal(text, &e.Problem) != nil || e.Code == "" {
-			e.Problem = control.Problem{Code: "unknown", Message: "the answer is not one of the control API"}
-		}
-		return resp.Header, nil, e
+		return resp.Header, nil, newError(resp, text)
 	}
 	return resp.Header, text, nil
+}
+
+// newError is what an answer says that is not a success.
+func newError(resp *http.Response, text []byte) *Error {
+	e := &Error{Status: resp.StatusCode, ETag: resp.Header.Get("ETag")}
+	if json.Unmarshal(text, &e.Problem) != nil || e.Code == "" {
+		e.Problem = control.Problem{Code: "unknown", Message: "the answer is not one of the control API"}
+	}
+	return e
 }

@@ -126,6 +126,45 @@ func TestClient(t *testing.T) {
 	}
 }
 
+// What is watched is the state as it is asked for.
+func TestWatch(t *testing.T) {
+	c, i := begin(t, 0)
+	ctx, cancel := context.WithCancel(t.Context())
+	enough := errors.New("enough")
+	phases := []string{}
+	err := c.Watch(ctx, func(s control.State) error {
+		if len(s.Injectors) != 1 || s.Injectors[0].URL != i.URL() {
+			t.Errorf("%+v", s)
+		}
+		phases = append(phases, s.Injectors[0].Phase)
+		switch len(phases) {
+		case 1:
+			return c.Enter(ctx, "out")
+		case 2:
+			return i.Clear()
+		}
+		asked, err := c.State(ctx)
+		asked.Now = s.Now
+		if diff := cmp.Diff(asked, s); diff != "" || err != nil {
+			t.Errorf("%v, asked -, watched +:\n%s", err, diff)
+		}
+		return enough
+	})
+	if diff := cmp.Diff([]string{"", "out", "out"}, phases); diff != "" || !errors.Is(err, enough) {
+		t.Errorf("%v, %s", err, diff)
+	}
+	err = c.Watch(ctx, func(control.State) error {
+		cancel()
+		return nil
+	})
+	if err != nil {
+		t.Errorf("cancelled: %v", err)
+	}
+	if err := (&client.Client{URL: c.URL}).Watch(t.Context(), nil); !errors.Is(err, client.ErrUnauthorized) {
+		t.Error(err)
+	}
+}
+
 func TestClientErrors(t *testing.T) {
 	c, _ := begin(t, 0)
 	ctx := t.Context()
