@@ -211,6 +211,17 @@ func ruleInWords(r fault.Rule) string {
 	case fault.ActionGarbage:
 		fmt.Fprintf(&b, "%d bytes of garbage", r.Garbage)
 	}
+	if r.Action.Door() {
+		return map[fault.Action]string{
+			fault.ActionRefuse: "refuse all connections", fault.ActionUnreachable: "unreachable to all connections", fault.ActionDeaf: "deaf to all connections",
+		}[r.Action]
+	}
+	if r.Stealth {
+		b.WriteString(" before the first byte")
+	}
+	if form := r.Form.String(); form != "" {
+		fmt.Fprintf(&b, ", %s,", form)
+	}
 	if r.Hold != nil {
 		fmt.Fprintf(&b, " after a hold of %s", yamldoc.FormatDuration(r.Hold.Max))
 	}
