@@ -29,8 +29,11 @@ type Config struct {
 	Upstream string
 	Stub     Stub
 	Script   fault.Script
-	Seed     uint64
-	Limits   Limits
+	// Phase is the one that is on when the injector begins to listen: the first caller
+	// meets its faults. Empty: a healthy one.
+	Phase  string
+	Seed   uint64
+	Limits Limits
 	// Lease has all faults end when nobody has called [Injector.Renew] for so long, or
 	// from Start on; 0: they need no renewal.
 	Lease      time.Duration
@@ -111,6 +114,10 @@ func Start(ctx context.Context, cfg Config) (*Injector, error) {
 		ErrorLog:                     slog.NewLogLogger(i.log.Handler(), slog.LevelDebug),
 		DisableGeneralOptionsHandler: true, // OPTIONS * is a request like others: record it
 	}
+	if err := i.settleDoor(); err != nil {
+		end()
+		return nil, errors.Join(fmt.Errorf("injector %s: phase %s: %w", cfg.Name, cfg.Phase, err), i.door.Close())
+	}
 	if cfg.Lease > 0 {
 		i.leased.Store(new(time.Now().Add(cfg.Lease)))
 	}
@@ -155,7 +162,9 @@ func build(cfg Config) (*Injector, error) {
 	if len(errs) > 0 {
 		return nil, errors.Join(errs...)
 	}
-	i.phase.Store((&stage{phase: p.healthy(""), plan: p}).with(nil))
+	first := p.newPhase(cfg.Phase, p.player.Phase(cfg.Phase))
+	p.entered[cfg.Phase] = first
+	i.phase.Store((&stage{phase: first, plan: p}).with(nil))
 	return i, nil
 }
 

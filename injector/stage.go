@@ -140,7 +140,7 @@ func (s *stage) with(extra []*phase) *stage {
 // anew. Holds of the phase before end and their requests go on; its hangs end
 // with a closed connection, and so do the faults that were added to it; latencies
 // that have begun are served to the end. It waits for no request. Before the first
-// Enter the phase is "" and healthy.
+// Enter the phase is that of [Config].
 //
 // An error (errors.ErrUnsupported) says what this system, or the network of Config.Listen, cannot do to those who
 // connect (see fault.Action.Door); the phase has begun all the same. While the lease has lapsed, the phase begins

@@ -60,7 +60,10 @@ func (a app) inject(ctx context.Context, in injection, file string) int {
 func startInjectors(ctx context.Context, in injection, rec *trace.Recorder) ([]*injector.Injector, error) {
 	var running []*injector.Injector
 	for _, cfg := range in.injectors {
-		cfg.Seed, cfg.Recorder = in.seed, rec
+		cfg.Seed, cfg.Recorder, cfg.Phase = in.seed, rec, in.phases[0].Name
+		if len(in.phases[0].Faults[cfg.Name]) > 0 {
+			rec.Mark(trace.Mark{At: rec.Since(time.Now()), Kind: trace.MarkFaultOn, Subject: cfg.Name, Text: cfg.Phase})
+		}
 		// Not ctx: the last answers are told of before the ports are closed.
 		i, err := injector.Start(context.WithoutCancel(ctx), cfg)
 		if err != nil {
@@ -90,7 +93,7 @@ func (a app) playPhases(ctx context.Context, in injection, running []*injector.I
 	mark := func(kind trace.MarkKind, subject, phase string) {
 		rec.Mark(trace.Mark{At: rec.Since(time.Now()), Kind: kind, Subject: subject, Text: phase})
 	}
-	last := ""
+	last := in.phases[0].Name // They listen in it.
 	enter := func(name string) error {
 		var errs []error
 		for k, i := range running {
@@ -111,8 +114,11 @@ func (a app) playPhases(ctx context.Context, in injection, running []*injector.I
 		return err
 	}
 	var jumped chan<- error
-	for next, n := in.phases[0].Name, 0; ; {
-		err := enter(next)
+	for next, n := last, 0; ; {
+		var err error
+		if next != last || jumped != nil {
+			err = enter(next)
+		}
 		if jumped != nil {
 			jumped <- err
 		}
