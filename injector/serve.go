@@ -110,7 +110,7 @@ func (x *exchange) attempt() trace.Attempt {
 	}
 	a.ID, a.By, _ = x.cfg.Correlator.Identify(match.Request{Header: x.r.Header, URI: x.r.RequestURI, Body: x.look})
 	if x.verdict.Rule != nil {
-		a.Rule = x.verdict.Rule.ID
+		a.Rule, a.Action, a.Delay = x.verdict.Rule.ID, string(x.verdict.Rule.Action), x.verdict.Latency
 	}
 	return a
 }

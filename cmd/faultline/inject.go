@@ -67,7 +67,9 @@ addresses and play the faults of its phases: one phase with --phase, until Ctrl-
 or all of them one after the other, where each has a duration.
 
 A line on standard error tells of every second in which something arrived or
-ended. The faults are gone as soon as faultline is, however it ends: they live in
+ended. The last line
+names what was decided for all requests: with the same seed and the same order of
+arrival it is the same. The faults are gone as soon as faultline is, however it ends: they live in
 it, and its port is closed.
 
 With --control, another process can read what happens, replace the plan, add a fault

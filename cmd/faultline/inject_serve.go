@@ -24,6 +24,7 @@ func (a app) inject(ctx context.Context, in injection, file string) int {
 	rec := trace.NewRecorder(time.Now())
 	running, err := startInjectors(ctx, in, rec)
 	var api *control.Server
+	s := &stage{app: a, in: in, running: running, rec: rec, phase: in.phases[0].Name} // They listen in it.
 	if err == nil {
 		api, err = a.startControl(ctx, in, running, rec)
 	}
@@ -35,12 +36,13 @@ func (a app) inject(ctx context.Context, in injection, file string) int {
 		var teller sync.WaitGroup
 		t := newTeller(in, rec, a.say)
 		teller.Go(func() { t.tell(telling) })
-		a.playPhases(ctx, in, running, rec)
+		s.play(ctx)
 		hush()
 		teller.Wait()
 		err = closeInjection(api, running)
 		t.line()
 		t.total()
+		a.say("ledger %s", rec.Snapshot(trace.Header{}).LedgerHash())
 	} else {
 		err = errors.Join(err, closeInjection(api, running))
 	}
@@ -86,62 +88,66 @@ func closeInjection(api *control.Server, running []*injector.Injector) error {
 	return errors.Join(errs...)
 }
 
-// playPhases plays one phase after the other, until the last one is over or ctx
-// ends; a jump goes on with another one. A fault's mark encloses its effect: on before,
-// off after the switch.
-func (a app) playPhases(ctx context.Context, in injection, running []*injector.Injector, rec *trace.Recorder) {
-	mark := func(kind trace.MarkKind, subject, phase string) {
-		rec.Mark(trace.Mark{At: rec.Since(time.Now()), Kind: kind, Subject: subject, Text: phase})
+// stage is the dependencies and the phase that they are in.
+type stage struct {
+	app
+
+	in      injection
+	running []*injector.Injector
+	rec     *trace.Recorder
+	phase   string
+}
+
+func (s *stage) mark(kind trace.MarkKind, subject, phase string) {
+	s.rec.Mark(trace.Mark{At: s.rec.Since(time.Now()), Kind: kind, Subject: subject, Text: phase})
+}
+
+// enter enters a phase everywhere, and tells of what that meets. A fault's mark encloses
+// its effect: on before, off after the switch.
+func (s *stage) enter(name string) error {
+	var errs []error
+	for k, i := range s.running {
+		injector := s.in.injectors[k].Name
+		if i.Faulty(name) {
+			s.mark(trace.MarkFaultOn, injector, name)
+		}
+		errs = append(errs, i.Enter(name))
+		if i.Faulty(s.phase) {
+			s.mark(trace.MarkFaultOff, injector, s.phase)
+		}
 	}
-	last := in.phases[0].Name // They listen in it.
-	enter := func(name string) error {
-		var errs []error
-		for k, i := range running {
-			injector := in.injectors[k].Name
-			if i.Faulty(name) {
-				mark(trace.MarkFaultOn, injector, name)
-			}
-			errs = append(errs, i.Enter(name))
-			if i.Faulty(last) {
-				mark(trace.MarkFaultOff, injector, last)
-			}
-		}
-		last = name
-		err := errors.Join(errs...)
-		if err != nil {
-			a.say("faultline: %v", err)
-		}
-		return err
+	s.phase = name
+	err := errors.Join(errs...)
+	if err != nil {
+		s.say("faultline: %v", err)
 	}
-	var jumped chan<- error
-	for next, n := last, 0; ; {
-		var err error
-		if next != last || jumped != nil {
-			err = enter(next)
-		}
-		if jumped != nil {
-			jumped <- err
-		}
-		mark(trace.MarkPhaseStart, next, "")
-		var over bool
-		over, jumped, next = a.waitPhase(ctx, in, n, next)
-		mark(trace.MarkPhaseEnd, last, "")
+	return err
+}
+
+// play goes on with the first phase, in which they listen, and plays one after the other,
+// until the last one is over or ctx ends; a jump goes on with another one.
+func (s *stage) play(ctx context.Context) {
+	for n := 0; ; {
+		s.mark(trace.MarkPhaseStart, s.phase, "")
+		over, to := s.waitPhase(ctx, s.in, n, s.phase)
+		s.mark(trace.MarkPhaseEnd, s.phase, "")
 		switch {
-		case jumped != nil:
-			n = slices.IndexFunc(in.phases, func(p injectPhase) bool { return p.Name == next })
-			continue
-		case !over, n+1 == len(in.phases):
-			_ = enter("") // It was told.
+		case to != nil:
+			n = slices.IndexFunc(s.in.phases, func(p injectPhase) bool { return p.Name == to.phase })
+			to.done <- s.enter(to.phase)
+		case !over, n+1 == len(s.in.phases):
+			_ = s.enter("") // It was told.
 			return
+		default:
+			n++
+			_ = s.enter(s.in.phases[n].Name) // It was told.
 		}
-		n++
-		next = in.phases[n].Name
 	}
 }
 
 // waitPhase says which phase is on and waits for its end, or for a jump to another one. It
 // returns over as false when ctx ended first.
-func (a app) waitPhase(ctx context.Context, in injection, n int, name string) (over bool, jumped chan<- error, next string) {
+func (a app) waitPhase(ctx context.Context, in injection, n int, name string) (over bool, to *jump) {
 	var end <-chan time.Time
 	switch {
 	case n < 0:
@@ -157,11 +163,11 @@ func (a app) waitPhase(ctx context.Context, in injection, n int, name string) (o
 	}
 	select {
 	case <-end:
-		return true, nil, ""
+		return true, nil
 	case j := <-in.jumps:
-		return false, j.done, j.phase
+		return false, &j
 	case <-ctx.Done():
-		return false, nil, ""
+		return false, nil
 	}
 }
 

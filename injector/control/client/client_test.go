@@ -141,6 +141,10 @@ func TestClientErrors(t *testing.T) {
 	if _, err := (&client.Client{URL: c.URL}).State(ctx); !errors.Is(err, client.ErrUnauthorized) {
 		t.Error(err)
 	}
+	short, _ := begin(t, time.Nanosecond)
+	if _, err := short.Renew(ctx); !errors.Is(err, client.ErrLapsed) {
+		t.Error(err)
+	}
 	other := httptest.NewServer(http.NotFoundHandler())
 	defer other.Close()
 	_, err := (&client.Client{URL: other.URL}).State(ctx)
