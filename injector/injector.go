@@ -31,6 +31,7 @@ type Config struct {
 	Script   fault.Script
 	Seed     uint64
 	Limits   Limits
+	TLS      *TLS // nil: plain
 	// Lease has all faults end when nobody has called [Injector.Renew] for so long, or
 	// from Start on; 0: they need no renewal.
 	Lease      time.Duration
@@ -60,6 +61,7 @@ type Injector struct {
 	stub    answer
 	addr    string
 	door    *door
+	room    *room // of TLS; nil: plain
 	budget  *budget
 	meter   *meter
 
@@ -144,6 +146,12 @@ func build(cfg Config) (*Injector, error) {
 	if cfg.Lease < 0 {
 		errs = append(errs, fmt.Errorf("a lease of %v is over before it begins; write more than 0, or 0 for none", cfg.Lease))
 	}
+	if cfg.TLS != nil {
+		var err error
+		if i.room, err = newRoom(cfg.TLS, time.Now()); err != nil {
+			errs = append(errs, err)
+		}
+	}
 	p, err := i.newPlan(cfg.Script, 1)
 	if err != nil {
 		errs = append(errs, err)
@@ -218,12 +226,16 @@ func (i *Injector) Addr() string { return i.addr }
 // URL is the base URL under which the SUT finds the dependency; it has no
 // slash at its end.
 func (i *Injector) URL() string {
+	scheme := "http://"
+	if i.room != nil {
+		scheme = "https://"
+	}
 	host, port, err := net.SplitHostPort(i.addr)
 	if ip := net.ParseIP(host); err == nil && ip != nil && ip.IsUnspecified() {
 		// Nobody can call 0.0.0.0 or [::]; who listens there hears loopback.
-		return "http://" + net.JoinHostPort("127.0.0.1", port)
+		return scheme + net.JoinHostPort("127.0.0.1", port)
 	}
-	return "http://" + i.addr
+	return scheme + i.addr
 }
 
 // Watch has f told of every request at its arrival, before it is served; nil ends

@@ -30,6 +30,9 @@ func (i *Injector) newPlan(script fault.Script, version uint64) (*plan, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := i.checkTLS(player.Rules()); err != nil {
+		return nil, err
+	}
 	p := &plan{
 		version: version, player: player, phases: slices.Sorted(maps.Keys(script.Phases)),
 		answers: map[*fault.Rule]answer{}, storms: map[*fault.Rule]*storm{}, entered: map[string]*phase{},

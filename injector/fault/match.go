@@ -39,7 +39,7 @@ func (m Match) MayMatch(method, path string) bool {
 
 // ByMethodAndPath reports whether nothing else of a request matters to m.
 func (m Match) ByMethodAndPath() bool {
-	return m.GRPC == "" && len(m.Query)+len(m.Header)+len(m.HeaderRegex)+len(m.JSONPath) == 0 && m.Peer == ""
+	return m.GRPC == "" && len(m.Query)+len(m.Header)+len(m.HeaderRegex)+len(m.JSONPath) == 0 && m.Peer == "" && m.SNI == ""
 }
 
 // Everything reports whether m matches every request.
@@ -71,6 +71,7 @@ func (m Match) String() string {
 		parts = append(parts, "body "+query+"="+jsonText(m.JSONPath[query]))
 	}
 	add(m.Peer != "", "peer "+m.Peer)
+	add(m.SNI != "", "sni "+m.SNI)
 	return strings.Join(parts, " ")
 }
 
@@ -85,7 +86,7 @@ func (m *matcher) matches(r Request) bool {
 		return false
 	case m.GRPC != "" && !m.isGRPC(r):
 		return false
-	case m.Peer != "" && !m.isPeer(r):
+	case m.Peer != "" && !m.isPeer(r), m.SNI != "" && !isSNI(m.SNI, r.SNI):
 		return false
 	}
 	if len(m.Header)+len(m.headers) > 0 && !m.hasHeaders(r) || len(m.Query) > 0 && !hasAll(m.Query, r.query) {

@@ -67,7 +67,7 @@ func (ph *Phase) Decide(r Request) Verdict {
 func (ph *Phase) matched(r Request, to []asked) []asked {
 	for n := range ph.rules {
 		it := &ph.rules[n]
-		if it.rule.Action.Door() || !it.match.matches(r) {
+		if it.rule.Action.Door() || it.rule.Action.Layer() != r.Layer || !it.match.matches(r) {
 			continue
 		}
 		a := asked{rule: n}

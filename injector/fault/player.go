@@ -41,6 +41,9 @@ func NewPlayer(script Script, seed uint64) (*Player, error) {
 			r.Match = r.Match.clone()
 			r.Respond.Headers = maps.Clone(r.Respond.Headers)
 			r.Latency = r.Latency.clone()
+			if r.TLS != nil {
+				r.TLS = new(*r.TLS)
+			}
 			if r.Hold != nil {
 				hold := *r.Hold
 				r.Hold = &hold

@@ -27,6 +27,7 @@ type Rule struct {
 	// ReadRate is how many bytes of the request's body are read in a second, before the
 	// latency begins; 0: as they come.
 	ReadRate int64 `json:"read_rate,omitempty" yaml:"read_rate,omitempty"`
+	TLS      *TLS  `json:"tls,omitempty" yaml:"tls,omitempty"` // for ActionTLS
 }
 
 // Match selects requests; empty parts match everything.
@@ -43,6 +44,8 @@ type Match struct {
 	HeaderRegex map[string]string `json:"header_regex,omitempty" yaml:"header_regex,omitempty"` // of RE2, by header; a request without the header matches none
 	JSONPath    map[string]any    `json:"jsonpath,omitempty" yaml:"jsonpath,omitempty"`         // a query of RFC 9535 has a node with this text, number, bool or null in the body
 	Peer        string            `json:"peer,omitempty" yaml:"peer,omitempty"`                 // the caller's address, or a network such as 10.0.0.0/8
+	// SNI is the name that a ClientHello asks for, or *.rest for all that end in .rest.
+	SNI string `json:"sni,omitempty" yaml:"sni,omitempty"`
 }
 
 // SelectKind says how a rule picks among the requests that match it.
@@ -94,6 +97,9 @@ const (
 	ActionRefuse      Action = "refuse"      // nobody listens: connections are refused
 	ActionUnreachable Action = "unreachable" // connections are not answered, and run into the caller's timeout; on Linux
 	ActionDeaf        Action = "deaf"        // connections are accepted, and not read from until the phase ends
+
+	// ActionTLS does what Rule.TLS says to a connection with TLS, and sees no request.
+	ActionTLS Action = "tls"
 )
 
 // Door reports whether the action is one of all that connect, and of no request.
@@ -103,7 +109,7 @@ func (a Action) Door() bool {
 
 // Actions are all of them.
 func Actions() []Action {
-	return []Action{ActionPass, ActionRespond, ActionReset, ActionClose, ActionHang, ActionGarbage, ActionRefuse, ActionUnreachable, ActionDeaf}
+	return []Action{ActionPass, ActionRespond, ActionReset, ActionClose, ActionHang, ActionGarbage, ActionRefuse, ActionUnreachable, ActionDeaf, ActionTLS}
 }
 
 // Respond is a canned answer.
@@ -157,6 +163,8 @@ type Request struct {
 	Query  func(key string) string // likewise; nil: none
 	Peer   string                  // the caller's address, with or without its port
 	Body   func() []byte           // asked only if the rest of a rule fits that looks into it; nil: none
+	Layer  Layer                   // what it is: rules of other layers do not see it
+	SNI    string                  // of LayerTLS; empty: the caller named no host
 }
 
 // Verdict is what a script decided for one request. The zero value lets it pass.

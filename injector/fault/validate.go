@@ -116,21 +116,31 @@ func (r Rule) checkAction(ps *problems) {
 		}
 	case ActionRefuse, ActionUnreachable, ActionDeaf:
 		r.checkDoor(ps)
+	case ActionTLS:
+		r.checkTLS(ps)
 	default:
 		ps.add("action", "%q is none of %s", r.Action, words(Actions()))
 	}
 	answers := r.Action == ActionRespond || r.Action == ActionPass
-	if r.Stealth && (answers || r.Action == ActionGarbage) {
+	if r.Stealth && (answers || r.Action == ActionGarbage || r.Action == ActionTLS) {
 		ps.add("stealth", "has no meaning with action %s; only reset, close and hang end a connection", r.Action)
 	}
 	if r.Form != (Form{}) && !answers {
 		ps.add("form", "has no meaning with action %s, which gives no answer", r.Action)
 	}
 	r.Form.check(ps)
+	r.checkOthers(ps)
+}
+
+// checkOthers looks at what only one action has.
+func (r Rule) checkOthers(ps *problems) {
 	if garbage := r.Action == ActionGarbage; garbage && (r.Garbage < 1 || r.Garbage > MostGarbage) {
 		ps.add("garbage", "is %d bytes; write 1 to %d", r.Garbage, MostGarbage)
 	} else if !garbage && r.Garbage != 0 {
 		ps.add("garbage", "has no meaning with action %s", r.Action)
+	}
+	if tls := r.Action == ActionTLS; !tls && (r.TLS != nil || r.Match.SNI != "") {
+		ps.add("tls", "has no meaning with action %s, nor has a match by sni", r.Action)
 	}
 	if r.ReadRate < 0 {
 		ps.add("read_rate", "is %d bytes a second; must be above 0", r.ReadRate)

@@ -2,6 +2,7 @@ package selftest
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
@@ -21,6 +22,11 @@ const (
 	RST  End = "RST"
 	None End = "nothing more" // it was still open when the observer went
 
+	// Notified is an end of TLS: close_notify, then FIN. FIN over TLS is one without.
+	Notified End = "close_notify, then FIN"
+	// Broken is a handshake that the observer broke off; Observation.Err says why.
+	Broken End = "a handshake that the caller breaks off"
+
 	Refused    End = "connection refused"
 	Unanswered End = "no answer to the connection" // within the observer's patience
 )
@@ -32,6 +38,10 @@ type Observation struct {
 	End   End
 	Ended time.Duration // since the observer began to send the request
 	Sent  time.Duration // when all of the request was taken in
+
+	Hello time.Duration        // when the first byte of a handshake came
+	TLS   *tls.ConnectionState // of a handshake that succeeded
+	Err   error                // of one that did not
 }
 
 // Part is what one read returned.
@@ -127,6 +137,9 @@ func (o Observation) String() string {
 		text += ", then nothing more"
 	} else {
 		text += fmt.Sprintf(", then %s after %v", o.End, o.Ended.Round(time.Millisecond))
+	}
+	if o.Err != nil {
+		text += ": " + o.Err.Error()
 	}
 	if o.Sent > 10*time.Millisecond {
 		text += fmt.Sprintf("; sending took %v", o.Sent.Round(time.Millisecond))
