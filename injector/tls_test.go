@@ -71,10 +71,14 @@ func TestServesOverTLS(t *testing.T) {
 			if s := conn.ConnectionState(); s.NegotiatedProtocol != "http/1.1" || s.DidResume || s.Version != tls.VersionTLS13 {
 				t.Errorf("%s: %+v", name, s)
 			}
+			io.WriteString(conn, request("GET", 0))
+			if n, err := conn.Read(make([]byte, 1)); n != 1 { // A ticket would have come before.
+				t.Error(err)
+			}
 			conn.Close()
 		}
 	}
-	if as := d.attempts(t); len(as) != 3 || as[0].Unread() {
+	if as := d.attempts(t); len(as) != 11 || as[0].Unread() {
 		t.Errorf("%+v", as)
 	}
 }

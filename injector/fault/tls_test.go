@@ -56,7 +56,7 @@ func TestValidateTLS(t *testing.T) {
 
 // Rules of connections and of requests neither see nor shadow each other, nor share a draw.
 func TestLayersAreApart(t *testing.T) {
-	half := fault.Select{Kind: fault.SelectRatio, Num: 6, Den: 10}
+	half := fault.Select{Kind: fault.SelectShuffle, Num: 6, Den: 10, Block: 10}
 	tls, reset := onTLS(fault.TLSStall), fault.Rule{Action: fault.ActionReset}
 	tls.Select, reset.Select = half, half
 	all := onTLS(fault.TLSClose)
@@ -110,10 +110,16 @@ func TestSNIOverlaps(t *testing.T) {
 		r.Match.SNI, r.Select = sni, fault.Select{Kind: fault.SelectRatio, Num: num, Den: 10}
 		return r
 	}
+	shuffled := func(r fault.Rule) fault.Rule {
+		r.Select.Kind, r.Select.Block = fault.SelectShuffle, 10
+		return r
+	}
 	for _, c := range []struct {
 		a, b fault.Rule
 		ok   bool
 	}{
+		{of("a.x", 6), shuffled(of("b.x", 6)), true},
+		{of("*.x", 1), shuffled(of("b.x", 1)), false},
 		{of("a.x", 6), of("b.x", 6), true},
 		{of("*.x", 6), of("b.x", 6), false},
 		{of("*.x", 6), of("*.y", 6), true},
