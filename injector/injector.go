@@ -32,6 +32,7 @@ type Config struct {
 	Seed     uint64
 	Limits   Limits
 	TLS      *TLS // nil: plain
+	TCP      *TCP // passes bytes on instead of requests; nil: HTTP
 	// Lease has all faults end when nobody has called [Injector.Renew] for so long, or
 	// from Start on; 0: they need no renewal.
 	Lease      time.Duration
@@ -116,8 +117,12 @@ func Start(ctx context.Context, cfg Config) (*Injector, error) {
 		i.leased.Store(new(time.Now().Add(cfg.Lease)))
 	}
 	i.serving.Go(i.keep)
+	serve := func() error { return i.server.Serve(watched{i.door, i}) }
+	if cfg.TCP != nil {
+		serve = func() error { return i.relay(base) }
+	}
 	i.serving.Go(func() {
-		if err := i.server.Serve(watched{i.door, i}); !errors.Is(err, http.ErrServerClosed) {
+		if err := serve(); !errors.Is(err, http.ErrServerClosed) {
 			i.failure = fmt.Errorf("injector %s: serve on %s: %w", cfg.Name, i.addr, err)
 		}
 	})
@@ -168,6 +173,9 @@ func build(cfg Config) (*Injector, error) {
 
 // setHealthy prepares what a healthy dependency does: upstream or stub.
 func (i *Injector) setHealthy() error {
+	if i.cfg.TCP != nil {
+		return i.cfg.TCP.check(i.cfg)
+	}
 	stub := i.cfg.Stub
 	if i.cfg.Upstream != "" {
 		if stub.Status != 0 || stub.Body != "" || len(stub.Headers) > 0 || stub.Latency != 0 {
@@ -229,6 +237,9 @@ func (i *Injector) URL() string {
 	scheme := "http://"
 	if i.room != nil {
 		scheme = "https://"
+	}
+	if i.cfg.TCP != nil {
+		scheme = "tcp://"
 	}
 	host, port, err := net.SplitHostPort(i.addr)
 	if ip := net.ParseIP(host); err == nil && ip != nil && ip.IsUnspecified() {

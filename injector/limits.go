@@ -199,10 +199,18 @@ func (x *exchange) decide(s *stage, r fault.Request) {
 // ask asks the stage what becomes of what has arrived at this instant, and which of its
 // phases says so.
 func (i *Injector) ask(s *stage, r fault.Request, at time.Time) (fault.Verdict, *phase) {
-	if i.overdue(at) {
-		return fault.Verdict{}, s.phase // The keeper is about to end the faults.
+	if v, p := i.askAmong(s.all, r, at); p != nil {
+		return v, p
 	}
-	for _, p := range s.all {
+	return fault.Verdict{}, s.phase
+}
+
+// askAmong asks some phases; nil: none of them says anything.
+func (i *Injector) askAmong(phases []*phase, r fault.Request, at time.Time) (fault.Verdict, *phase) {
+	if i.overdue(at) {
+		return fault.Verdict{}, nil // The keeper is about to end the faults.
+	}
+	for _, p := range phases {
 		if p.id != "" && !at.Before(p.until) {
 			continue // The keeper is about to end it.
 		}
@@ -210,7 +218,7 @@ func (i *Injector) ask(s *stage, r fault.Request, at time.Time) (fault.Verdict, 
 			return v, p
 		}
 	}
-	return fault.Verdict{}, s.phase
+	return fault.Verdict{}, nil
 }
 
 // limit lets a request pass that is one too many.

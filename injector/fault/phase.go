@@ -60,7 +60,7 @@ func (ph *Phase) Decide(r Request) Verdict {
 		return Verdict{}
 	}
 	it := ph.rules[hit.rule]
-	return Verdict{Rule: it.rule, Index: hit.index, Latency: it.rule.Latency.draw(it.hash, hit.nth), hash: it.hash}
+	return Verdict{Rule: it.rule, Index: hit.index, Latency: it.rule.Latency.draw(it.hash, hit.nth), hash: it.hash, nth: hit.nth}
 }
 
 // matched appends the rules that r matches, up to one that certainly takes it.

@@ -41,6 +41,7 @@ func NewPlayer(script Script, seed uint64) (*Player, error) {
 			r.Match = r.Match.clone()
 			r.Respond.Headers = maps.Clone(r.Respond.Headers)
 			r.Latency = r.Latency.clone()
+			r.TCP = r.TCP.clone()
 			if r.TLS != nil {
 				r.TLS = new(*r.TLS)
 			}

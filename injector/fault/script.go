@@ -28,6 +28,7 @@ type Rule struct {
 	// latency begins; 0: as they come.
 	ReadRate int64 `json:"read_rate,omitempty" yaml:"read_rate,omitempty"`
 	TLS      *TLS  `json:"tls,omitempty" yaml:"tls,omitempty"` // for ActionTLS
+	TCP      *TCP  `json:"tcp,omitempty" yaml:"tcp,omitempty"` // for ActionTCP
 }
 
 // Match selects requests; empty parts match everything.
@@ -100,6 +101,9 @@ const (
 
 	// ActionTLS does what Rule.TLS says to a connection with TLS, and sees no request.
 	ActionTLS Action = "tls"
+
+	// ActionTCP does what Rule.TCP says to a connection whose bytes are passed on as they are.
+	ActionTCP Action = "tcp"
 )
 
 // Door reports whether the action is one of all that connect, and of no request.
@@ -109,7 +113,7 @@ func (a Action) Door() bool {
 
 // Actions are all of them.
 func Actions() []Action {
-	return []Action{ActionPass, ActionRespond, ActionReset, ActionClose, ActionHang, ActionGarbage, ActionRefuse, ActionUnreachable, ActionDeaf, ActionTLS}
+	return []Action{ActionPass, ActionRespond, ActionReset, ActionClose, ActionHang, ActionGarbage, ActionRefuse, ActionUnreachable, ActionDeaf, ActionTLS, ActionTCP}
 }
 
 // Respond is a canned answer.
@@ -174,6 +178,7 @@ type Verdict struct {
 	Latency time.Duration // drawn from Rule.Latency by (seed, rule, number of the hit)
 
 	hash uint64 // of seed and rule
+	nth  uint64 // of the hits
 }
 
 // Draw returns the n-th of the random numbers that are this verdict's own, by (seed, rule,

@@ -13,14 +13,19 @@ type Layer string
 const (
 	LayerRequest Layer = ""    // HTTP requests
 	LayerTLS     Layer = "tls" // connections, when their ClientHello has come; of a Request, SNI and Peer are set
+	LayerTCP     Layer = "tcp" // connections that are passed on byte by byte; Peer is set
 )
 
 // Layer is what rules with this action decide about. Those of a door decide about nothing.
 func (a Action) Layer() Layer {
-	if a == ActionTLS {
+	switch a {
+	case ActionTLS:
 		return LayerTLS
+	case ActionTCP:
+		return LayerTCP
+	default:
+		return LayerRequest
 	}
-	return LayerRequest
 }
 
 // TLS is what becomes of a connection when its ClientHello has come. The rule's latency

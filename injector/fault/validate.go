@@ -66,6 +66,7 @@ func (r Rule) among(rules []Rule, n int, ps *problems) {
 	if text := Against(rules[:n], r, func(i int) string { return "fault " + strconv.Itoa(i+1) }); text != "" {
 		ps.add("match", "%s", text)
 	}
+	r.checkShared(rules[:n], ps)
 	if r.Action.Door() && len(rules) > 1 {
 		ps.add("action", "%s is for all that connect in its phase; no other fault of it could be seen", r.Action)
 	}
@@ -118,11 +119,13 @@ func (r Rule) checkAction(ps *problems) {
 		r.checkDoor(ps)
 	case ActionTLS:
 		r.checkTLS(ps)
+	case ActionTCP:
+		r.checkTCP(ps)
 	default:
 		ps.add("action", "%q is none of %s", r.Action, words(Actions()))
 	}
 	answers := r.Action == ActionRespond || r.Action == ActionPass
-	if r.Stealth && (answers || r.Action == ActionGarbage || r.Action == ActionTLS) {
+	if r.Stealth && (answers || r.Action == ActionGarbage || r.Action.Layer() != LayerRequest) {
 		ps.add("stealth", "has no meaning with action %s; only reset, close and hang end a connection", r.Action)
 	}
 	if r.Form != (Form{}) && !answers {
@@ -141,6 +144,9 @@ func (r Rule) checkOthers(ps *problems) {
 	}
 	if tls := r.Action == ActionTLS; !tls && (r.TLS != nil || r.Match.SNI != "") {
 		ps.add("tls", "has no meaning with action %s, nor has a match by sni", r.Action)
+	}
+	if r.Action != ActionTCP && r.TCP != nil {
+		ps.add("tcp", "has no meaning with action %s", r.Action)
 	}
 	if r.ReadRate < 0 {
 		ps.add("read_rate", "is %d bytes a second; must be above 0", r.ReadRate)

@@ -75,6 +75,8 @@ func observe(ctx context.Context, addr, request string, patience time.Duration) 
 	switch {
 	case errors.Is(err, syscall.ECONNREFUSED):
 		return Observation{End: Refused, Ended: time.Since(begun)}, nil
+	case errors.Is(err, syscall.ECONNRESET): // It was accepted, and reset before this process was told.
+		return Observation{End: RST, Ended: time.Since(begun)}, nil
 	case isNet && timeout.Timeout() && ctx.Err() == nil:
 		return Observation{End: Unanswered, Ended: time.Since(begun)}, nil
 	case err != nil:
@@ -87,7 +89,11 @@ func observe(ctx context.Context, addr, request string, patience time.Duration) 
 		_ = b.SetWriteBuffer(64 << 10) // Or the own kernel would hide how slowly it is read.
 	}
 	start := time.Now()
-	if _, err := io.WriteString(c, request); err != nil {
+	_, err = io.WriteString(c, request)
+	if errors.Is(err, syscall.ECONNRESET) { // The next read would not say so again.
+		return Observation{End: RST, Ended: time.Since(start)}, nil
+	}
+	if err != nil {
 		return Observation{}, fmt.Errorf("send the request: %w", err)
 	}
 	sent := time.Since(start)
