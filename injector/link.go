@@ -243,6 +243,9 @@ func (l *link) linger() {
 	for n, c := range l.sides {
 		half, ok := c.(interface{ CloseWrite() error })
 		if !ok || half.CloseWrite() != nil {
+			if c != nil {
+				_ = c.SetReadDeadline(time.Unix(1, 0)) // There is no FIN without an end of reading.
+			}
 			continue
 		}
 		_ = c.SetReadDeadline(time.Now().Add(lingering))
