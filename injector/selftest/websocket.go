@@ -118,14 +118,14 @@ func hears(words string, end End) func(Observation) bool {
 	}
 }
 
-// socket is a rule for WebSockets.
-func socket(w fault.WebSocket) fault.Rule {
+// wsSocket is a rule for WebSockets.
+func wsSocket(w fault.WebSocket) fault.Rule {
 	return fault.Rule{Action: fault.ActionPass, Match: fault.Match{WebSocket: true}, WebSocket: &w}
 }
 
 // webSockets are the contracts of WebSocket.
 func webSockets() []contract {
-	all := slices.Concat(handshakes(), closes(), messageFaults(), silences())
+	all := slices.Concat(wsHandshakes(), closes(), messageFaults(), silences())
 	for i := range all {
 		all[i].protocol, all[i].show = webSocketProtocol, frames
 		if all[i].stub.WebSocket == nil {
@@ -135,15 +135,15 @@ func webSockets() []contract {
 	return all
 }
 
-// handshakes are those that fail, or are late.
-func handshakes() []contract {
+// wsHandshakes are those that fail, or are late.
+func wsHandshakes() []contract {
 	nothing := fault.WebSocket{Messages: []fault.WSMessage{{To: fault.ToClient, At: []uint64{99}, Do: fault.WSDrop}}}
-	late := socket(nothing)
+	late := wsSocket(nothing)
 	late.Latency = fault.Latency{Min: 80 * ms, Max: 80 * ms}
 	return []contract{
 		{
 			fault: "websocket, and no fault is due", expected: "101 with the right key, and each message comes back",
-			rule: socket(nothing), request: talks("a", "", strings.Repeat("x", 100)),
+			rule: wsSocket(nothing), request: talks("a", "", strings.Repeat("x", 100)),
 			holds: hears("text(a) text() text(100 bytes)", None),
 		},
 		{
@@ -153,14 +153,14 @@ func handshakes() []contract {
 		},
 		{
 			fault: "websocket: {accept: wrong}", expected: "101 with the key of another handshake",
-			rule: socket(fault.WebSocket{Accept: fault.AcceptWrong}), request: shake,
+			rule: wsSocket(fault.WebSocket{Accept: fault.AcceptWrong}), request: shake,
 			holds: func(o Observation) bool {
 				return bytes.Contains(o.Bytes, []byte("Sec-Websocket-Accept: ")) && !bytes.Contains(o.Bytes, []byte(shaken)) && frames(o) == "101"
 			},
 		},
 		{
 			fault: "websocket: {accept: missing}", expected: "101 without a key",
-			rule: socket(fault.WebSocket{Accept: fault.AcceptMissing}), request: shake,
+			rule: wsSocket(fault.WebSocket{Accept: fault.AcceptMissing}), request: shake,
 			holds: func(o Observation) bool {
 				return !bytes.Contains(bytes.ToLower(o.Bytes), []byte("accept")) && frames(o) == "101"
 			},
@@ -174,7 +174,7 @@ func handshakes() []contract {
 
 // closes are ends of a connection.
 func closes() []contract {
-	end := func(c fault.WSClose) fault.Rule { return socket(fault.WebSocket{Close: &c}) }
+	end := func(c fault.WSClose) fault.Rule { return wsSocket(fault.WebSocket{Close: &c}) }
 	talk := talks("a", "b", "c")
 	return []contract{
 		{
@@ -208,7 +208,7 @@ func closes() []contract {
 
 // messageFaults are faults of single messages.
 func messageFaults() []contract {
-	one := func(m fault.WSMessage) fault.Rule { return socket(fault.WebSocket{Messages: []fault.WSMessage{m}}) }
+	one := func(m fault.WSMessage) fault.Rule { return wsSocket(fault.WebSocket{Messages: []fault.WSMessage{m}}) }
 	second := []uint64{2}
 	talk := talks("aa", "bb", "cc")
 	return []contract{
@@ -283,28 +283,28 @@ func silences() []contract {
 	return []contract{
 		{
 			fault: "stall: {after: 1, to: to_client}", expected: "one message; then no message, pong, close or end, whatever the caller says",
-			rule: socket(fault.WebSocket{Stall: &fault.WSStall{After: 1, To: fault.ToClient}}), request: talk, holds: hears("text(a)", None),
+			rule: wsSocket(fault.WebSocket{Stall: &fault.WSStall{After: 1, To: fault.ToClient}}), request: talk, holds: hears("text(a)", None),
 		},
 		{
 			fault: "stall: {to: both}", expected: "101 and nothing more",
-			rule: socket(fault.WebSocket{Stall: &fault.WSStall{To: fault.BothWays}}), request: talk, holds: hears("", None),
+			rule: wsSocket(fault.WebSocket{Stall: &fault.WSStall{To: fault.BothWays}}), request: talk, holds: hears("", None),
 		},
 		{
 			fault: "stall: {after: 1, to: to_server}", expected: "what the dependency says by itself, and one answer; no pong and no answer to the close",
-			rule: socket(fault.WebSocket{Stall: &fault.WSStall{After: 1, To: fault.ToServer}}), request: talk,
+			rule: wsSocket(fault.WebSocket{Stall: &fault.WSStall{After: 1, To: fault.ToServer}}), request: talk,
 			stub: injector.Stub{WebSocket: &injector.WebSocketStub{Open: []string{"hello"}}}, holds: hears("text(hello) text(a)", None),
 		},
 		{
 			fault: "stall: {to: both}, and the phase ends", expected: "101 and nothing more; then FIN, when the phase ends", ends: true,
-			rule: socket(fault.WebSocket{Stall: &fault.WSStall{To: fault.BothWays}}), request: talk, holds: hears("", FIN),
+			rule: wsSocket(fault.WebSocket{Stall: &fault.WSStall{To: fault.BothWays}}), request: talk, holds: hears("", FIN),
 		},
 		{
 			fault: "no_pong: {first: 1}", expected: "no pong to the first ping, one to the second, and the message",
-			rule:    socket(fault.WebSocket{NoPong: &fault.Select{Kind: fault.SelectFirst, First: 1}}),
+			rule:    wsSocket(fault.WebSocket{NoPong: &fault.Select{Kind: fault.SelectFirst, First: 1}}),
 			request: shake + says(9, "p") + says(1, "a") + says(9, "q"), holds: hears("text(a) pong(q)", None),
 		},
 		{
-			fault: "ignore_close: true", expected: "the messages and a pong; neither a close frame nor an end", rule: socket(fault.WebSocket{IgnoreClose: true}),
+			fault: "ignore_close: true", expected: "the messages and a pong; neither a close frame nor an end", rule: wsSocket(fault.WebSocket{IgnoreClose: true}),
 			request: talk, holds: hears("text(a) text(b) pong(p)", None),
 		},
 	}
