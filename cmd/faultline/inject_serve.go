@@ -210,23 +210,22 @@ func faultsInWords(in injection, p injectPhase) string {
 	return ": " + strings.Join(all, "; ")
 }
 
-// ruleInWords says what a fault does, and to whom.
-func ruleInWords(r fault.Rule) string {
+// actionInWords says what a fault does.
+func actionInWords(r fault.Rule) string {
 	var b strings.Builder
 	switch r.Action {
 	case fault.ActionRespond:
 		fmt.Fprintf(&b, "respond %d", r.Respond.Status)
 	case fault.ActionPass:
 		b.WriteString("pass")
-	case fault.ActionReset, fault.ActionClose, fault.ActionHang, fault.ActionRefuse, fault.ActionUnreachable, fault.ActionDeaf:
+	case fault.ActionRefuse:
+		return "refuse all connections"
+	case fault.ActionUnreachable, fault.ActionDeaf:
+		return string(r.Action) + " to all connections"
+	case fault.ActionReset, fault.ActionClose, fault.ActionHang, fault.ActionTLS, fault.ActionTCP:
 		b.WriteString(string(r.Action))
 	case fault.ActionGarbage:
 		fmt.Fprintf(&b, "%d bytes of garbage", r.Garbage)
-	}
-	if r.Action.Door() {
-		return map[fault.Action]string{
-			fault.ActionRefuse: "refuse all connections", fault.ActionUnreachable: "unreachable to all connections", fault.ActionDeaf: "deaf to all connections",
-		}[r.Action]
 	}
 	if r.Stealth {
 		b.WriteString(" before the first byte")
@@ -244,7 +243,16 @@ func ruleInWords(r fault.Rule) string {
 	if late != "" {
 		fmt.Fprintf(&b, " after %s", late)
 	}
-	b.WriteString(selectionInWords(r.Select))
+	return b.String()
+}
+
+// ruleInWords says what a fault does, and to whom.
+func ruleInWords(r fault.Rule) string {
+	if r.Action.Door() {
+		return actionInWords(r)
+	}
+	var b strings.Builder
+	b.WriteString(actionInWords(r) + selectionInWords(r.Select))
 	if r.Match.Method != "" {
 		b.WriteString(" " + r.Match.Method)
 	}
