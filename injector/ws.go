@@ -209,13 +209,13 @@ func (x *exchange) relay(conn io.ReadWriteCloser, header http.Header) ending {
 	case fault.AcceptMissing:
 		header.Del("Sec-WebSocket-Accept")
 	}
+	s := newSocket(x, conn)
 	nc, from, err := x.switchTo(header)
 	if err != nil {
 		_ = conn.Close() // Nobody is there to hear of it.
 		return x.gone()
 	}
 	at := x.w.last
-	s := newSocket(x, nc, from, conn)
-	s.run()
+	s.run(nc, from)
 	return ending{outcome: trace.OutcomeAnswered, status: http.StatusSwitchingProtocols, at: at, detail: s.String()}
 }
