@@ -124,7 +124,14 @@ func (x *exchange) switchTo(header http.Header) (net.Conn, *bufio.Reader, error)
 		_ = nc.Close()
 		return nil, nil, err
 	}
-	return nc, buf.Reader, nil
+	// The server's reader would cancel the request's context when the caller has said its
+	// last; what was said before is still to be relayed.
+	early := make([]byte, buf.Reader.Buffered())
+	if _, err := io.ReadFull(buf.Reader, early); err != nil {
+		_ = nc.Close()
+		return nil, nil, err
+	}
+	return nc, bufio.NewReader(io.MultiReader(bytes.NewReader(early), nc)), nil
 }
 
 // serve plays the stub on a connection, until it ends.
