@@ -125,7 +125,7 @@ func wsSocket(w fault.WebSocket) fault.Rule {
 
 // webSockets are the contracts of WebSocket.
 func webSockets() []contract {
-	all := slices.Concat(wsHandshakes(), closes(), messageFaults(), messagesSpoilt(), silences())
+	all := slices.Concat(wsHandshakes(), closes(), messageFaults(), messagesSpoilt(), selections(), silences())
 	for i := range all {
 		all[i].protocol, all[i].show = webSocketProtocol, frames
 		if all[i].stub.WebSocket == nil {
@@ -221,18 +221,6 @@ func messageFaults() []contract {
 			rule: one(fault.WSMessage{To: fault.ToServer, At: second, Do: fault.WSDrop}), holds: hears("text(aa) text(cc)", None),
 		},
 		{
-			fault: "messages: {to: to_client, every: 3, do: drop}", expected: "of seven messages, all but the third and the sixth",
-			request: talks("1", "2", "3", "4", "5", "6", "7"),
-			rule:    one(fault.WSMessage{To: fault.ToClient, Select: fault.Select{Kind: fault.SelectEvery, Every: 3}, Do: fault.WSDrop}),
-			holds:   hears("text(1) text(2) text(4) text(5) text(7)", None),
-		},
-		{
-			fault: "messages: {to: to_client, ratio: 25%, do: drop}", expected: "of eight messages, six: the second and the sixth are missing",
-			request: talks("1", "2", "3", "4", "5", "6", "7", "8"),
-			rule:    one(fault.WSMessage{To: fault.ToClient, Select: fault.Select{Kind: fault.SelectRatio, Num: 1, Den: 4}, Do: fault.WSDrop}),
-			holds:   hears("text(1) text(3) text(4) text(5) text(7) text(8)", None),
-		},
-		{
 			fault: "messages: {to: to_client, at: [2], do: delay, delay: 80ms}", expected: "the second message not before 80 ms, the third behind it; a pong is not delayed",
 			request: talk + says(9, "p"),
 			rule:    one(fault.WSMessage{To: fault.ToClient, At: second, Do: fault.WSDelay, Delay: fault.Latency{Min: 80 * ms, Max: 80 * ms}}),
@@ -282,6 +270,31 @@ func messagesSpoilt() []contract {
 			fault: "messages: {to: to_client, at: [1], control: true, do: drop}", expected: "the message and no pong, as that came first",
 			request: shake + says(9, "p") + says(1, "aa"),
 			rule:    one(fault.WSMessage{To: fault.ToClient, At: []uint64{1}, Control: true, Do: fault.WSDrop}), holds: hears("text(aa)", None),
+		},
+	}
+}
+
+// selections are ways to pick messages.
+func selections() []contract {
+	drop := func(s fault.Select) fault.Rule {
+		return wsSocket(fault.WebSocket{Messages: []fault.WSMessage{{To: fault.ToClient, Select: s, Do: fault.WSDrop}}})
+	}
+	eight := talks("1", "2", "3", "4", "5", "6", "7", "8")
+	return []contract{
+		{
+			fault: "messages: {to: to_client, every: 3, do: drop}", expected: "of eight messages, all but the third and the sixth", request: eight,
+			rule:  drop(fault.Select{Kind: fault.SelectEvery, Every: 3}),
+			holds: hears("text(1) text(2) text(4) text(5) text(7) text(8)", None),
+		},
+		{
+			fault: "messages: {to: to_client, first: 6, do: drop}", expected: "of eight messages, the last two", request: eight,
+			rule:  drop(fault.Select{Kind: fault.SelectFirst, First: 6}),
+			holds: hears("text(7) text(8)", None),
+		},
+		{
+			fault: "messages: {to: to_client, ratio: 25%, do: drop}", expected: "of eight messages, six: the second and the sixth are missing", request: eight,
+			rule:  drop(fault.Select{Kind: fault.SelectRatio, Num: 1, Den: 4}),
+			holds: hears("text(1) text(3) text(4) text(5) text(7) text(8)", None),
 		},
 	}
 }
