@@ -181,8 +181,8 @@ func newPlay(v fault.Verdict, p *phase) *play {
 
 // atOnce is how it ends the link before any byte, if it does.
 func (y *play) atOnce() fault.Action {
-	for _, s := range y.streams {
-		if s.Stream != nil && s.End != nil && s.End.After == 0 && s.End.By != fault.ActionHang {
+	for _, s := range []*fault.Stream{y.rule.TCP.Up, y.rule.TCP.Down} {
+		if s != nil && s.End != nil && s.End.After == 0 && s.End.By != fault.ActionHang {
 			return s.End.By
 		}
 	}
