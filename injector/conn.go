@@ -30,6 +30,9 @@ func (w watched) Accept() (net.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
+	if w.injector.room != nil {
+		c = w.injector.secure(c)
+	}
 	closed := make(chan struct{})
 	return &conn{
 		Conn: c, injector: w.injector, closed: closed, close: sync.OnceFunc(func() { close(closed) }),

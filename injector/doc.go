@@ -1,6 +1,7 @@
 // Package injector is the misbehaving dependency: an HTTP/1.1 server that
 // answers from a stub or as a reverse proxy, plays a fault.Script, and records
-// every request that reaches it.
+// every request that reaches it. It may speak TLS ([Config.TLS]), or pass connections on
+// byte by byte ([Config.TCP]).
 //
 // Guarantees:
 //   - A request is recorded at its arrival, with the phase of that moment and
@@ -25,6 +26,14 @@
 //     of a status line, without a status, as some clients resend a request whose
 //     reused connection died in silence, and so hide the fault (curl does so all the
 //     same); stealth leaves the line out.
+//   - Over TLS, RST comes without close_notify, and FIN behind one, unless a rule for the
+//     connection says otherwise (fault.TLSNoCloseNotify). Bandwidth and bytes are those within
+//     TLS.
+//   - A handshake that fails is recorded as an attempt without an id, with its reason, as
+//     soon as a fault decides it, or at its end. One on which nothing was said is none, nor is
+//     one that only the injector's end cut short.
+//   - Of connections that are passed on, no byte is lost, doubled or put elsewhere, however
+//     the faults change meanwhile, up to an end that a fault gives them.
 //   - Changing the phase, the plan or the faults never waits for a request, and no
 //     request meets a part of one plan and a part of another.
 //   - Limits are kept exactly. A request beyond one passes as if there were no fault, and

@@ -29,8 +29,13 @@ type Config struct {
 	Upstream string
 	Stub     Stub
 	Script   fault.Script
-	Seed     uint64
-	Limits   Limits
+	// Phase is the one that is on when the injector begins to listen: the first caller
+	// meets its faults. Empty: a healthy one.
+	Phase  string
+	Seed   uint64
+	Limits Limits
+	TLS    *TLS // nil: plain
+	TCP    *TCP // passes bytes on instead of requests; nil: HTTP
 	// Lease has all faults end when nobody has called [Injector.Renew] for so long, or
 	// from Start on; 0: they need no renewal.
 	Lease      time.Duration
@@ -61,6 +66,7 @@ type Injector struct {
 	stub    answer
 	addr    string
 	door    *door
+	room    *room // of TLS; nil: plain
 	budget  *budget
 	meter   *meter
 
@@ -111,12 +117,20 @@ func Start(ctx context.Context, cfg Config) (*Injector, error) {
 		ErrorLog:                     slog.NewLogLogger(i.log.Handler(), slog.LevelDebug),
 		DisableGeneralOptionsHandler: true, // OPTIONS * is a request like others: record it
 	}
+	if err := i.settleDoor(); err != nil {
+		end()
+		return nil, errors.Join(fmt.Errorf("injector %s: phase %s: %w", cfg.Name, cfg.Phase, err), i.door.Close())
+	}
 	if cfg.Lease > 0 {
 		i.leased.Store(new(time.Now().Add(cfg.Lease)))
 	}
 	i.serving.Go(i.keep)
+	serve := func() error { return i.server.Serve(watched{i.door, i}) }
+	if cfg.TCP != nil {
+		serve = func() error { return i.relay(base) }
+	}
 	i.serving.Go(func() {
-		if err := i.server.Serve(watched{i.door, i}); !errors.Is(err, http.ErrServerClosed) {
+		if err := serve(); !errors.Is(err, http.ErrServerClosed) {
 			i.failure = fmt.Errorf("injector %s: serve on %s: %w", cfg.Name, i.addr, err)
 		}
 	})
@@ -145,6 +159,12 @@ func build(cfg Config) (*Injector, error) {
 	if cfg.Lease < 0 {
 		errs = append(errs, fmt.Errorf("a lease of %v is over before it begins; write more than 0, or 0 for none", cfg.Lease))
 	}
+	if cfg.TLS != nil {
+		var err error
+		if i.room, err = newRoom(cfg.TLS, time.Now()); err != nil {
+			errs = append(errs, err)
+		}
+	}
 	p, err := i.newPlan(cfg.Script, 1)
 	if err != nil {
 		errs = append(errs, err)
@@ -155,12 +175,17 @@ func build(cfg Config) (*Injector, error) {
 	if len(errs) > 0 {
 		return nil, errors.Join(errs...)
 	}
-	i.phase.Store((&stage{phase: p.healthy(""), plan: p}).with(nil))
+	first := p.newPhase(cfg.Phase, p.player.Phase(cfg.Phase))
+	p.entered[cfg.Phase] = first
+	i.phase.Store((&stage{phase: first, plan: p}).with(nil))
 	return i, nil
 }
 
 // setHealthy prepares what a healthy dependency does: upstream or stub.
 func (i *Injector) setHealthy() error {
+	if i.cfg.TCP != nil {
+		return i.cfg.TCP.check(i.cfg)
+	}
 	stub := i.cfg.Stub
 	if i.cfg.Upstream != "" {
 		if stub.Status != 0 || stub.Body != "" || len(stub.Headers) > 0 || stub.Latency != 0 || stub.WebSocket != nil {
@@ -219,12 +244,19 @@ func (i *Injector) Addr() string { return i.addr }
 // URL is the base URL under which the SUT finds the dependency; it has no
 // slash at its end.
 func (i *Injector) URL() string {
+	scheme := "http://"
+	if i.room != nil {
+		scheme = "https://"
+	}
+	if i.cfg.TCP != nil {
+		scheme = "tcp://"
+	}
 	host, port, err := net.SplitHostPort(i.addr)
 	if ip := net.ParseIP(host); err == nil && ip != nil && ip.IsUnspecified() {
 		// Nobody can call 0.0.0.0 or [::]; who listens there hears loopback.
-		return "http://" + net.JoinHostPort("127.0.0.1", port)
+		return scheme + net.JoinHostPort("127.0.0.1", port)
 	}
-	return "http://" + i.addr
+	return scheme + i.addr
 }
 
 // Watch has f told of every request at its arrival, before it is served; nil ends

@@ -192,47 +192,72 @@ func parks(r *fault.Rule) bool {
 // decide asks the stage what becomes of the request, and the limits whether it may.
 func (x *exchange) decide(s *stage, r fault.Request) {
 	x.budget.arrived.Add(1)
-	x.phase = s.phase
-	if x.overdue(x.arrived) {
-		return // The keeper is about to end the faults.
-	}
-	for _, p := range s.all {
-		if p.id != "" && !x.arrived.Before(p.until) {
-			continue // The keeper is about to end it.
-		}
-		if x.verdict = p.faults.Decide(r); x.verdict.Rule != nil {
-			x.phase = p
-			break
-		}
-	}
-	if x.verdict.Rule != nil {
+	if x.verdict, x.phase = x.ask(s, r, x.arrived); x.verdict.Rule != nil {
 		x.limit(s)
 	}
+}
+
+// ask asks the stage what becomes of what has arrived at this instant, and which of its
+// phases says so.
+func (i *Injector) ask(s *stage, r fault.Request, at time.Time) (fault.Verdict, *phase) {
+	if v, p := i.askAmong(s.all, r, at); p != nil {
+		return v, p
+	}
+	return fault.Verdict{}, s.phase
+}
+
+// askAmong asks some phases; nil: none of them says anything.
+func (i *Injector) askAmong(phases []*phase, r fault.Request, at time.Time) (fault.Verdict, *phase) {
+	if i.overdue(at) {
+		return fault.Verdict{}, nil // The keeper is about to end the faults.
+	}
+	for _, p := range phases {
+		if p.id != "" && !at.Before(p.until) {
+			continue // The keeper is about to end it.
+		}
+		if v := p.faults.Decide(r); v.Rule != nil {
+			return v, p
+		}
+	}
+	return fault.Verdict{}, nil
 }
 
 // limit lets a request pass that is one too many.
 func (x *exchange) limit(s *stage) {
 	rule := x.verdict.Rule
 	holds := parks(rule)
-	limit := x.phase.storms[rule].within(func() Limit { return x.budget.take(holds) })
+	limit := x.permit(rule, x.phase, holds)
 	if limit == "" {
-		x.meter.hit(rule.Action)
 		x.uses, x.holds = true, holds
 		return
 	}
-	x.phase.spared[rule].Add(1)
 	x.spared = fmt.Sprintf("rule %s: limit %s", rule.ID, limit)
 	x.verdict, x.phase = fault.Verdict{}, s.phase
-	x.tellLimit(limit, rule.ID)
 }
 
 // giveBack ends what limit began.
-func (x *exchange) giveBack() {
+func (x *exchange) giveBack() { x.release(x.uses, x.holds) }
+
+// permit counts that a rule of a phase hits, if the limits have it; else it returns the one
+// that is in the way.
+func (i *Injector) permit(rule *fault.Rule, p *phase, holds bool) Limit {
+	limit := p.storms[rule].within(func() Limit { return i.budget.take(holds) })
+	if limit == "" {
+		i.meter.hit(rule.Action)
+		return ""
+	}
+	p.spared[rule].Add(1)
+	i.tellLimit(limit, rule.ID)
+	return limit
+}
+
+// release ends what permit began.
+func (i *Injector) release(uses, holds bool) {
 	switch {
-	case x.holds:
-		x.budget.change(-1, -1)
-	case x.uses:
-		x.budget.change(-1, 0)
+	case holds:
+		i.budget.change(-1, -1)
+	case uses:
+		i.budget.change(-1, 0)
 	}
 }
 

@@ -1,6 +1,7 @@
 package injector
 
 import (
+	"context"
 	"log/slog"
 	"net"
 
@@ -21,9 +22,17 @@ func (x *exchange) sever(by fault.Action) ending {
 // reset makes the close of nc a RST. A network that has none is told of, and
 // what the caller sees is recorded: a FIN.
 func (x *exchange) reset(nc net.Conn) trace.Outcome {
-	var err error
 	if c, ok := nc.(*conn); ok {
 		nc = c.Conn // whose network knows how
+	}
+	return x.abort(nc, x.verdict.Rule)
+}
+
+// abort does that to a connection of the network, or with TLS, for a rule.
+func (i *Injector) abort(nc net.Conn, rule *fault.Rule) trace.Outcome {
+	var err error
+	if s, ok := nc.(*secured); ok {
+		nc = s.bare() // close_notify before the RST would be an end without error.
 	}
 	switch c := nc.(type) {
 	case interface{ Abort() }:
@@ -34,8 +43,8 @@ func (x *exchange) reset(nc net.Conn) trace.Outcome {
 		err = net.UnknownNetworkError(nc.LocalAddr().Network())
 	}
 	if err != nil {
-		x.log.LogAttrs(x.r.Context(), slog.LevelError, "this network cannot reset a connection; it is closed instead",
-			slog.String("injector", x.cfg.Name), slog.String("rule", x.verdict.Rule.ID), slog.Any("error", err))
+		i.log.LogAttrs(context.Background(), slog.LevelError, "this network cannot reset a connection; it is closed instead",
+			slog.String("injector", i.cfg.Name), slog.String("rule", rule.ID), slog.Any("error", err))
 		return trace.OutcomeFIN
 	}
 	return trace.OutcomeReset

@@ -212,7 +212,7 @@ func (x *exchange) act() ending {
 		return x.perform(wire.Garbage(rule.Garbage, x.verdict.Draw), 0)
 	case fault.ActionHang:
 		return x.hang()
-	case fault.ActionRefuse, fault.ActionUnreachable, fault.ActionDeaf: // Their door is no place for requests.
+	case fault.ActionRefuse, fault.ActionUnreachable, fault.ActionDeaf, fault.ActionTLS, fault.ActionTCP: // They see no requests.
 	}
 	return x.gone() // no such action passes fault.Validate
 }

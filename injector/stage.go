@@ -30,7 +30,7 @@ func (i *Injector) newPlan(script fault.Script, version uint64) (*plan, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := i.checkSockets(player.Rules()); err != nil {
+	if err := errors.Join(i.checkSockets(player.Rules()), i.checkTLS(player.Rules()), i.checkTCP(player.Rules())); err != nil {
 		return nil, err
 	}
 	p := &plan{
@@ -77,6 +77,7 @@ type phase struct {
 	spared  map[*fault.Rule]*atomic.Uint64 // requests that a limit kept from the rule
 	answers map[*fault.Rule]answer
 	storms  map[*fault.Rule]*storm
+	paces   map[lane]*sharedPace
 	door    fault.Action  // what is done to those who connect; empty: they are served
 	ended   chan struct{} // closed when its faults end: hangs do, and holds
 	cleared chan struct{} // closed when nothing of it may wait any longer
@@ -90,7 +91,7 @@ func (p *plan) newPhase(name string, faults *fault.Phase) *phase {
 	ph := &phase{
 		name: name, faults: faults, answers: p.answers, storms: p.storms,
 		lots: map[*fault.Rule]*lot{}, spared: map[*fault.Rule]*atomic.Uint64{},
-		ended: make(chan struct{}), cleared: make(chan struct{}),
+		ended: make(chan struct{}), cleared: make(chan struct{}), paces: paces(faults.Rules()),
 	}
 	for _, r := range faults.Rules() {
 		ph.spared[r] = new(atomic.Uint64)
@@ -122,11 +123,13 @@ type stage struct {
 	extra []*phase     // added faults, the newest first
 	all   []*phase     // these and the phase: the order in which a request is asked about
 	door  fault.Action // of all of them; that of the newest counts
+
+	replaced chan struct{} // closed when another stage is in force
 }
 
 // with returns a stage with these added faults.
 func (s *stage) with(extra []*phase) *stage {
-	next := &stage{phase: s.phase, plan: s.plan, extra: extra, door: s.phase.door}
+	next := &stage{phase: s.phase, plan: s.plan, extra: extra, door: s.phase.door, replaced: make(chan struct{})}
 	next.all = append(slices.Clone(extra), s.phase)
 	for _, p := range slices.Backward(extra) {
 		if p.door != "" {
@@ -140,7 +143,7 @@ func (s *stage) with(extra []*phase) *stage {
 // anew. Holds of the phase before end and their requests go on; its hangs end
 // with a closed connection, and so do the faults that were added to it; latencies
 // that have begun are served to the end. It waits for no request. Before the first
-// Enter the phase is "" and healthy.
+// Enter the phase is that of [Config].
 //
 // An error (errors.ErrUnsupported) says what this system, or the network of Config.Listen, cannot do to those who
 // connect (see fault.Action.Door); the phase has begun all the same. While the lease has lapsed, the phase begins
@@ -177,6 +180,7 @@ func (i *Injector) change(next *stage, hurry bool) {
 	if last == nil {
 		return
 	}
+	defer close(last.replaced)
 	for _, p := range last.all {
 		if slices.Contains(next.all, p) {
 			continue

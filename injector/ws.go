@@ -124,7 +124,14 @@ func (x *exchange) switchTo(header http.Header) (net.Conn, *bufio.Reader, error)
 		_ = nc.Close()
 		return nil, nil, err
 	}
-	return nc, buf.Reader, nil
+	// The server's reader would cancel the request's context when the caller has said its
+	// last; what was said before is still to be relayed.
+	early := make([]byte, buf.Reader.Buffered())
+	if _, err := io.ReadFull(buf.Reader, early); err != nil {
+		_ = nc.Close()
+		return nil, nil, err
+	}
+	return nc, bufio.NewReader(io.MultiReader(bytes.NewReader(early), nc)), nil
 }
 
 // serve plays the stub on a connection, until it ends.
@@ -209,13 +216,13 @@ func (x *exchange) relay(conn io.ReadWriteCloser, header http.Header) ending {
 	case fault.AcceptMissing:
 		header.Del("Sec-WebSocket-Accept")
 	}
+	s := newSocket(x, conn)
 	nc, from, err := x.switchTo(header)
 	if err != nil {
 		_ = conn.Close() // Nobody is there to hear of it.
 		return x.gone()
 	}
 	at := x.w.last
-	s := newSocket(x, nc, from, conn)
-	s.run()
+	s.run(nc, from)
 	return ending{outcome: trace.OutcomeAnswered, status: http.StatusSwitchingProtocols, at: at, detail: s.String()}
 }

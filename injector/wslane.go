@@ -50,9 +50,9 @@ type sending struct {
 // mostWaiting is how many bytes wait in a direction before no more are read.
 const mostWaiting = 4 << 20
 
-func newLane(s *socket, to fault.WSDirection, from *bufio.Reader, out io.Writer) *socketLane {
+func newLane(s *socket, to fault.WSDirection) *socketLane {
 	return &socketLane{
-		socket: s, to: to, from: from, out: out, faults: s.verdict.Lane(to),
+		socket: s, to: to, faults: s.verdict.Lane(to),
 		more: make(chan struct{}, 1), room: make(chan struct{}, 1),
 	}
 }
@@ -144,6 +144,9 @@ func (l *socketLane) data(f wire.Frame) {
 		l.passes = l.count(l.to)
 		l.verdict, l.parts = l.next(false), nil
 		l.begins(l.to)
+	}
+	if f.Fin {
+		l.mayStall(l.to) // Before the message is sent: who has it can rely on that.
 	}
 	switch {
 	case !l.passes:

@@ -39,23 +39,26 @@ type socket struct {
 	notes   map[string]int
 }
 
-// newSocket prepares the relay.
-func newSocket(x *exchange, nc net.Conn, from *bufio.Reader, back io.ReadWriteCloser) *socket {
+// newSocket prepares the relay. What begins with the handshake has begun before the caller
+// hears of that.
+func newSocket(x *exchange, back io.ReadWriteCloser) *socket {
 	s := &socket{
-		exchange: x, rule: x.socketRule(), nc: nc, back: back, done: make(chan struct{}), left: make(chan struct{}),
+		exchange: x, rule: x.socketRule(), back: back, done: make(chan struct{}), left: make(chan struct{}),
 		answered: make(chan struct{}), counts: map[fault.WSDirection]uint64{}, notes: map[string]int{},
 	}
 	s.answer = sync.OnceFunc(func() { close(s.answered) })
-	s.toServer = newLane(s, fault.ToServer, from, back)
-	s.toClient = newLane(s, fault.ToClient, bufio.NewReader(back), nc)
+	s.toServer, s.toClient = newLane(s, fault.ToServer), newLane(s, fault.ToClient)
+	if st := s.rule.Stall; st != nil && st.After == 0 {
+		s.stall()
+	}
 	return s
 }
 
 // run relays until the connection has ended, and everything that it began as well.
-func (s *socket) run() {
-	if st := s.rule.Stall; st != nil && st.After == 0 {
-		s.stall()
-	}
+func (s *socket) run(nc net.Conn, from *bufio.Reader) {
+	s.nc = nc
+	s.toServer.from, s.toServer.out = from, s.back
+	s.toClient.from, s.toClient.out = bufio.NewReader(s.back), nc
 	if c := s.rule.Close; c != nil && c.After == 0 {
 		s.close()
 	}
@@ -154,17 +157,23 @@ func (s *socket) total(of fault.WSDirection) uint64 {
 	return s.counts[of]
 }
 
-// passed begins what begins when a message of this direction is through; a close that
-// counts messages to the server began with the message, see begins.
-func (s *socket) passed(to fault.WSDirection) {
+// mayStall begins a stall with the last message that passes.
+func (s *socket) mayStall(to fault.WSDirection) {
 	s.mu.Lock()
 	st := s.rule.Stall
 	stalls := st != nil && (st.To == to || st.To == fault.BothWays) && s.total(st.To) >= st.After
-	closes := to == fault.ToClient && s.closesAt(to)
 	s.mu.Unlock()
 	if stalls {
 		s.stall()
 	}
+}
+
+// passed begins what begins when a message of this direction is through; a close that
+// counts messages to the server began with the message, see begins.
+func (s *socket) passed(to fault.WSDirection) {
+	s.mu.Lock()
+	closes := to == fault.ToClient && s.closesAt(to)
+	s.mu.Unlock()
 	if closes {
 		s.close()
 	}

@@ -25,11 +25,14 @@ type injectFlags struct {
 	status   httpStatus
 	body     string
 
-	respond httpStatus
-	reset   bool
-	closing bool
-	hang    bool
-	latency spread
+	respond                   httpStatus
+	reset                     bool
+	closing                   bool
+	hang                      bool
+	refuse, unreachable, deaf bool
+	stealth                   bool
+	malformed                 choice
+	latency                   spread
 
 	ratio  share
 	first  count
@@ -99,6 +102,9 @@ listen or write its trace, 130 or 143 interrupted.`,
 // set makes the flags, with f as what they set.
 func (f *injectFlags) set() *pflag.FlagSet {
 	f.status, f.seed, f.ratio = http.StatusOK, defaultSeed, share{Num: 1, Den: 1}
+	for _, m := range fault.Malformations() {
+		f.malformed.allowed = append(f.malformed.allowed, string(m))
+	}
 	flags := pflag.NewFlagSet("inject", pflag.ContinueOnError)
 	flags.SortFlags = false
 	f.given = flags.Changed
@@ -110,6 +116,11 @@ func (f *injectFlags) set() *pflag.FlagSet {
 	flags.BoolVar(&f.reset, "reset", false, "fault: reset the connection (RST)")
 	flags.BoolVar(&f.closing, "close", false, "fault: close the connection without an answer (FIN)")
 	flags.BoolVar(&f.hang, "hang", false, "fault: never answer")
+	flags.Var(&f.malformed, "malformed", "fault: an answer that is not what HTTP, or its own head, says")
+	flags.BoolVar(&f.stealth, "stealth", false, "with --reset and --close: not a byte before; many clients then resend the request and hide the fault")
+	flags.BoolVar(&f.refuse, "refuse", false, "fault: nobody listens, and the port is kept: all connections are refused")
+	flags.BoolVar(&f.unreachable, "unreachable", false, "fault: no connection is answered, so that callers run into their connect timeout; on Linux")
+	flags.BoolVar(&f.deaf, "deaf", false, "fault: all connections are accepted, and none is read from")
 	flags.Var(&f.latency, "latency", "fault: this much later; alone, or before --respond, --reset or --close")
 	flags.Var(&f.ratio, "ratio", "the fault hits this share of the requests, evenly spread")
 	flags.Var(&f.first, "first", "the fault hits the first `N` requests only")
@@ -180,7 +191,7 @@ func (f injectFlags) bound(in *injection) error {
 // fromFile plays what an experiment says.
 func (f injectFlags) fromFile(file string) (injection, error) {
 	for _, flag := range []string{
-		"listen", "upstream", "status", "body", "respond", "reset", "close", "hang", "latency", "ratio", "first", "path", "method",
+		"listen", "upstream", "status", "body", "respond", "reset", "close", "hang", "malformed", "stealth", "refuse", "unreachable", "deaf", "latency", "ratio", "first", "path", "method",
 	} {
 		if f.given(flag) {
 			return injection{}, fmt.Errorf("--%s does not go with an experiment, which says all of this itself; leave out one of them", flag)

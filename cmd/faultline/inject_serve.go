@@ -24,9 +24,8 @@ func (a app) inject(ctx context.Context, in injection, file string) int {
 	rec := trace.NewRecorder(time.Now())
 	running, err := startInjectors(ctx, in, rec)
 	var api *control.Server
-	s := &stage{app: a, in: in, running: running, rec: rec}
+	s := &stage{app: a, in: in, running: running, rec: rec, phase: in.phases[0].Name} // They listen in it.
 	if err == nil {
-		_ = s.enter(in.phases[0].Name) // Before anyone can change it. Errors are told.
 		api, err = a.startControl(ctx, in, running, rec)
 	}
 	if err == nil {
@@ -63,7 +62,10 @@ func (a app) inject(ctx context.Context, in injection, file string) int {
 func startInjectors(ctx context.Context, in injection, rec *trace.Recorder) ([]*injector.Injector, error) {
 	var running []*injector.Injector
 	for _, cfg := range in.injectors {
-		cfg.Seed, cfg.Recorder = in.seed, rec
+		cfg.Seed, cfg.Recorder, cfg.Phase = in.seed, rec, in.phases[0].Name
+		if len(in.phases[0].Faults[cfg.Name]) > 0 {
+			rec.Mark(trace.Mark{At: rec.Since(time.Now()), Kind: trace.MarkFaultOn, Subject: cfg.Name, Text: cfg.Phase})
+		}
 		// Not ctx: the last answers are told of before the ports are closed.
 		i, err := injector.Start(context.WithoutCancel(ctx), cfg)
 		if err != nil {
@@ -122,7 +124,7 @@ func (s *stage) enter(name string) error {
 	return err
 }
 
-// play goes on with the first phase, which has been entered, and plays one after the other,
+// play goes on with the first phase, in which they listen, and plays one after the other,
 // until the last one is over or ctx ends; a jump goes on with another one.
 func (s *stage) play(ctx context.Context) {
 	for n := 0; ; {
@@ -208,18 +210,28 @@ func faultsInWords(in injection, p injectPhase) string {
 	return ": " + strings.Join(all, "; ")
 }
 
-// ruleInWords says what a fault does, and to whom.
-func ruleInWords(r fault.Rule) string {
+// actionInWords says what a fault does.
+func actionInWords(r fault.Rule) string {
 	var b strings.Builder
 	switch r.Action {
 	case fault.ActionRespond:
 		fmt.Fprintf(&b, "respond %d", r.Respond.Status)
 	case fault.ActionPass:
 		b.WriteString("pass")
-	case fault.ActionReset, fault.ActionClose, fault.ActionHang, fault.ActionRefuse, fault.ActionUnreachable, fault.ActionDeaf:
+	case fault.ActionRefuse:
+		return "refuse all connections"
+	case fault.ActionUnreachable, fault.ActionDeaf:
+		return string(r.Action) + " to all connections"
+	case fault.ActionReset, fault.ActionClose, fault.ActionHang, fault.ActionTLS, fault.ActionTCP:
 		b.WriteString(string(r.Action))
 	case fault.ActionGarbage:
 		fmt.Fprintf(&b, "%d bytes of garbage", r.Garbage)
+	}
+	if r.Stealth {
+		b.WriteString(" before the first byte")
+	}
+	if form := r.Form.String(); form != "" {
+		fmt.Fprintf(&b, ", %s,", form)
 	}
 	if r.Hold != nil {
 		fmt.Fprintf(&b, " after a hold of %s", yamldoc.FormatDuration(r.Hold.Max))
@@ -231,7 +243,16 @@ func ruleInWords(r fault.Rule) string {
 	if late != "" {
 		fmt.Fprintf(&b, " after %s", late)
 	}
-	b.WriteString(selectionInWords(r.Select))
+	return b.String()
+}
+
+// ruleInWords says what a fault does, and to whom.
+func ruleInWords(r fault.Rule) string {
+	if r.Action.Door() {
+		return actionInWords(r)
+	}
+	var b strings.Builder
+	b.WriteString(actionInWords(r) + selectionInWords(r.Select))
 	if r.Match.Method != "" {
 		b.WriteString(" " + r.Match.Method)
 	}

@@ -56,7 +56,9 @@ func drawsOf(rules []ruled) []draw {
 		}
 		with := draw{rules: []int{n}}
 		draws = slices.DeleteFunc(draws, func(d draw) bool {
-			met := slices.ContainsFunc(d.rules, func(m int) bool { return rules[m].rule.Match.overlaps(r.rule.Match) })
+			met := slices.ContainsFunc(d.rules, func(m int) bool {
+				return rules[m].rule.Action.Layer() == r.rule.Action.Layer() && rules[m].rule.Match.overlaps(r.rule.Match)
+			})
 			if met {
 				with.rules = append(with.rules, d.rules...)
 			}

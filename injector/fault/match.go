@@ -39,7 +39,7 @@ func (m Match) MayMatch(method, path string) bool {
 
 // ByMethodAndPath reports whether nothing else of a request matters to m.
 func (m Match) ByMethodAndPath() bool {
-	return m.GRPC == "" && len(m.Query)+len(m.Header)+len(m.HeaderRegex)+len(m.JSONPath) == 0 && m.Peer == "" && !m.WebSocket
+	return m.GRPC == "" && len(m.Query)+len(m.Header)+len(m.HeaderRegex)+len(m.JSONPath) == 0 && m.Peer == "" && m.SNI == "" && !m.WebSocket
 }
 
 // Everything reports whether m matches every request.
@@ -72,6 +72,7 @@ func (m Match) String() string {
 	}
 	add(m.Peer != "", "peer "+m.Peer)
 	add(m.WebSocket, "websocket")
+	add(m.SNI != "", "sni "+m.SNI)
 	return strings.Join(parts, " ")
 }
 
@@ -86,7 +87,7 @@ func (m *matcher) matches(r Request) bool {
 		return false
 	case m.GRPC != "" && !m.isGRPC(r):
 		return false
-	case m.Peer != "" && !m.isPeer(r), m.WebSocket && !asksForWebSocket(r):
+	case m.Peer != "" && !m.isPeer(r), m.SNI != "" && !isSNI(m.SNI, r.SNI), m.WebSocket && !asksForWebSocket(r):
 		return false
 	}
 	if len(m.Header)+len(m.headers) > 0 && !m.hasHeaders(r) || len(m.Query) > 0 && !hasAll(m.Query, r.query) {

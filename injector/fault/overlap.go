@@ -53,7 +53,7 @@ func (m Match) covers(n Match) bool {
 	return (m.Method == "" || strings.EqualFold(m.Method, n.method())) &&
 		m.coversPath(n) && coversValues(m.Header, n.Header, strings.EqualFold) &&
 		coversValues(m.Query, n.Query, func(a, b string) bool { return a == b }) &&
-		m.coversExpressions(n) && m.coversBody(n) && m.coversPeer(n)
+		m.coversExpressions(n) && m.coversBody(n) && m.coversPeer(n) && m.coversSNI(n)
 }
 
 // coversPath reports whether every path of n is one of m.
@@ -134,7 +134,7 @@ func (m Match) overlaps(n Match) bool {
 	a, b := m.method(), n.method()
 	return (a == "" || b == "" || strings.EqualFold(a, b)) && m.overlapsPath(n) &&
 		agree(m.Header, n.Header, strings.EqualFold) && agree(m.Query, n.Query, func(a, b string) bool { return a == b }) &&
-		m.mayFit(n) && n.mayFit(m) && m.overlapsPeer(n)
+		m.mayFit(n) && n.mayFit(m) && m.overlapsPeer(n) && m.overlapsSNI(n)
 }
 
 // overlapsPath reports whether some path may be one of both.

@@ -60,14 +60,14 @@ func (ph *Phase) Decide(r Request) Verdict {
 		return Verdict{}
 	}
 	it := ph.rules[hit.rule]
-	return Verdict{Rule: it.rule, Index: hit.index, Latency: it.rule.Latency.draw(it.hash, hit.nth), hash: it.hash}
+	return Verdict{Rule: it.rule, Index: hit.index, Latency: it.rule.Latency.draw(it.hash, hit.nth), hash: it.hash, nth: hit.nth}
 }
 
 // matched appends the rules that r matches, up to one that certainly takes it.
 func (ph *Phase) matched(r Request, to []asked) []asked {
 	for n := range ph.rules {
 		it := &ph.rules[n]
-		if it.rule.Action.Door() || !it.match.matches(r) {
+		if it.rule.Action.Door() || it.rule.Action.Layer() != r.Layer || !it.match.matches(r) {
 			continue
 		}
 		a := asked{rule: n}

@@ -42,6 +42,10 @@ func NewPlayer(script Script, seed uint64) (*Player, error) {
 			r.Respond.Headers = maps.Clone(r.Respond.Headers)
 			r.Latency = r.Latency.clone()
 			r.WebSocket = r.WebSocket.clone()
+			r.TCP = r.TCP.clone()
+			if r.TLS != nil {
+				r.TLS = new(*r.TLS)
+			}
 			if r.Hold != nil {
 				hold := *r.Hold
 				r.Hold = &hold

@@ -29,6 +29,8 @@ type Rule struct {
 	ReadRate int64 `json:"read_rate,omitempty" yaml:"read_rate,omitempty"`
 	// WebSocket is what becomes of one, for ActionPass and a match of WebSocket.
 	WebSocket *WebSocket `json:"websocket,omitempty" yaml:"websocket,omitempty"`
+	TLS       *TLS       `json:"tls,omitempty" yaml:"tls,omitempty"` // for ActionTLS
+	TCP       *TCP       `json:"tcp,omitempty" yaml:"tcp,omitempty"` // for ActionTCP
 }
 
 // Match selects requests; empty parts match everything.
@@ -46,6 +48,8 @@ type Match struct {
 	JSONPath    map[string]any    `json:"jsonpath,omitempty" yaml:"jsonpath,omitempty"`         // a query of RFC 9535 has a node with this text, number, bool or null in the body
 	Peer        string            `json:"peer,omitempty" yaml:"peer,omitempty"`                 // the caller's address, or a network such as 10.0.0.0/8
 	WebSocket   bool              `json:"websocket,omitempty" yaml:"websocket,omitempty"`       // a GET that asks for an upgrade to WebSocket
+	// SNI is the name that a ClientHello asks for, or *.rest for all that end in .rest.
+	SNI string `json:"sni,omitempty" yaml:"sni,omitempty"`
 }
 
 // SelectKind says how a rule picks among the requests that match it.
@@ -97,6 +101,12 @@ const (
 	ActionRefuse      Action = "refuse"      // nobody listens: connections are refused
 	ActionUnreachable Action = "unreachable" // connections are not answered, and run into the caller's timeout; on Linux
 	ActionDeaf        Action = "deaf"        // connections are accepted, and not read from until the phase ends
+
+	// ActionTLS does what Rule.TLS says to a connection with TLS, and sees no request.
+	ActionTLS Action = "tls"
+
+	// ActionTCP does what Rule.TCP says to a connection whose bytes are passed on as they are.
+	ActionTCP Action = "tcp"
 )
 
 // Door reports whether the action is one of all that connect, and of no request.
@@ -106,7 +116,7 @@ func (a Action) Door() bool {
 
 // Actions are all of them.
 func Actions() []Action {
-	return []Action{ActionPass, ActionRespond, ActionReset, ActionClose, ActionHang, ActionGarbage, ActionRefuse, ActionUnreachable, ActionDeaf}
+	return []Action{ActionPass, ActionRespond, ActionReset, ActionClose, ActionHang, ActionGarbage, ActionRefuse, ActionUnreachable, ActionDeaf, ActionTLS, ActionTCP}
 }
 
 // Respond is a canned answer.
@@ -160,6 +170,8 @@ type Request struct {
 	Query  func(key string) string // likewise; nil: none
 	Peer   string                  // the caller's address, with or without its port
 	Body   func() []byte           // asked only if the rest of a rule fits that looks into it; nil: none
+	Layer  Layer                   // what it is: rules of other layers do not see it
+	SNI    string                  // of LayerTLS; empty: the caller named no host
 }
 
 // Verdict is what a script decided for one request. The zero value lets it pass.
@@ -169,6 +181,7 @@ type Verdict struct {
 	Latency time.Duration // drawn from Rule.Latency by (seed, rule, number of the hit)
 
 	hash uint64 // of seed and rule
+	nth  uint64 // of the hits
 }
 
 // Draw returns the n-th of the random numbers that are this verdict's own, by (seed, rule,

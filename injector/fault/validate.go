@@ -66,6 +66,7 @@ func (r Rule) among(rules []Rule, n int, ps *problems) {
 	if text := Against(rules[:n], r, func(i int) string { return "fault " + strconv.Itoa(i+1) }); text != "" {
 		ps.add("match", "%s", text)
 	}
+	r.checkShared(rules[:n], ps)
 	if r.Action.Door() && len(rules) > 1 {
 		ps.add("action", "%s is for all that connect in its phase; no other fault of it could be seen", r.Action)
 	}
@@ -117,21 +118,36 @@ func (r Rule) checkAction(ps *problems) {
 		}
 	case ActionRefuse, ActionUnreachable, ActionDeaf:
 		r.checkDoor(ps)
+	case ActionTLS:
+		r.checkTLS(ps)
+	case ActionTCP:
+		r.checkTCP(ps)
 	default:
 		ps.add("action", "%q is none of %s", r.Action, words(Actions()))
 	}
 	answers := r.Action == ActionRespond || r.Action == ActionPass
-	if r.Stealth && (answers || r.Action == ActionGarbage) {
+	if r.Stealth && (answers || r.Action == ActionGarbage || r.Action.Layer() != LayerRequest) {
 		ps.add("stealth", "has no meaning with action %s; only reset, close and hang end a connection", r.Action)
 	}
 	if r.Form != (Form{}) && !answers {
 		ps.add("form", "has no meaning with action %s, which gives no answer", r.Action)
 	}
 	r.Form.check(ps)
+	r.checkOthers(ps)
+}
+
+// checkOthers looks at what only one action has.
+func (r Rule) checkOthers(ps *problems) {
 	if garbage := r.Action == ActionGarbage; garbage && (r.Garbage < 1 || r.Garbage > MostGarbage) {
 		ps.add("garbage", "is %d bytes; write 1 to %d", r.Garbage, MostGarbage)
 	} else if !garbage && r.Garbage != 0 {
 		ps.add("garbage", "has no meaning with action %s", r.Action)
+	}
+	if tls := r.Action == ActionTLS; !tls && (r.TLS != nil || r.Match.SNI != "") {
+		ps.add("tls", "has no meaning with action %s, nor has a match by sni", r.Action)
+	}
+	if r.Action != ActionTCP && r.TCP != nil {
+		ps.add("tcp", "has no meaning with action %s", r.Action)
 	}
 	if r.ReadRate < 0 {
 		ps.add("read_rate", "is %d bytes a second; must be above 0", r.ReadRate)

@@ -123,6 +123,7 @@ func (s Sticky) check(ps *problems) {
 // empty when it can. The others are valid by themselves; name names them by their
 // index.
 func Against(earlier []Rule, r Rule, name func(int) string) string {
+	earlier, name = ofLayer(earlier, r.Action.Layer(), name)
 	if by := shadowed(earlier, r); by >= 0 {
 		return name(by) + " already takes every request that this one matches; put the narrower fault first"
 	}

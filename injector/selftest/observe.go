@@ -2,6 +2,7 @@ package selftest
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
@@ -21,6 +22,11 @@ const (
 	RST  End = "RST"
 	None End = "nothing more" // it was still open when the observer went
 
+	// Notified is an end of TLS: close_notify, then FIN. FIN over TLS is one without.
+	Notified End = "close_notify, then FIN"
+	// Broken is a handshake that the observer broke off; Observation.Err says why.
+	Broken End = "a handshake that the caller breaks off"
+
 	Refused    End = "connection refused"
 	Unanswered End = "no answer to the connection" // within the observer's patience
 )
@@ -34,6 +40,10 @@ type Observation struct {
 	Sent  time.Duration // when all of the request was taken in
 	Begun time.Time
 	Over  time.Duration // when the phase was to end, if it did
+
+	Hello time.Duration        // when the first byte of a handshake came
+	TLS   *tls.ConnectionState // of a handshake that succeeded
+	Err   error                // of one that did not
 }
 
 // Part is what one read returned.
@@ -67,6 +77,8 @@ func observe(ctx context.Context, addr, request string, patience time.Duration) 
 	switch {
 	case errors.Is(err, syscall.ECONNREFUSED):
 		return Observation{End: Refused, Ended: time.Since(begun)}, nil
+	case errors.Is(err, syscall.ECONNRESET): // It was accepted, and reset before this process was told.
+		return Observation{End: RST, Ended: time.Since(begun)}, nil
 	case isNet && timeout.Timeout() && ctx.Err() == nil:
 		return Observation{End: Unanswered, Ended: time.Since(begun)}, nil
 	case err != nil:
@@ -79,7 +91,11 @@ func observe(ctx context.Context, addr, request string, patience time.Duration) 
 		_ = b.SetWriteBuffer(64 << 10) // Or the own kernel would hide how slowly it is read.
 	}
 	start := time.Now()
-	if _, err := io.WriteString(c, request); err != nil {
+	_, err = io.WriteString(c, request)
+	if errors.Is(err, syscall.ECONNRESET) { // The next read would not say so again.
+		return Observation{End: RST, Ended: time.Since(start)}, nil
+	}
+	if err != nil {
 		return Observation{}, fmt.Errorf("send the request: %w", err)
 	}
 	sent := time.Since(start)
@@ -135,6 +151,9 @@ func (o Observation) told(show func(Observation) string) string {
 		text += ", then nothing more"
 	} else {
 		text += fmt.Sprintf(", then %s after %v", o.End, o.Ended.Round(time.Millisecond))
+	}
+	if o.Err != nil {
+		text += ": " + o.Err.Error()
 	}
 	if o.Sent > 10*time.Millisecond {
 		text += fmt.Sprintf("; sending took %v", o.Sent.Round(time.Millisecond))

