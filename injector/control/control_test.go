@@ -342,14 +342,14 @@ func TestLedgerOfWhatIsOpen(t *testing.T) {
 func TestOneOfManyReplacesAPlan(t *testing.T) {
 	a := begin(t, control.Config{}, injector.Config{}, "dep")
 	// Long, so that one is still looked at when the next one comes.
-	rules := make([]string, 300)
+	rules := make([]string, 60)
 	for k := range rules {
 		rules[k] = fmt.Sprintf(`{"match":{"path":"/%d"},"select":{"kind":"all"},"action":"hang"}`, k)
 	}
 	plan := `{"phases":{"out":[` + strings.Join(rules, ",") + `]}}`
 	tr := &http.Transport{}
 	defer tr.CloseIdleConnections()
-	for range 20 {
+	for range 10 {
 		tag := a.state().Injectors[0].ETag
 		start, won := make(chan struct{}), make(chan int)
 		for range 8 {
