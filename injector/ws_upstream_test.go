@@ -4,6 +4,7 @@ import (
 	"io"
 	"net/http"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -80,12 +81,13 @@ func (u *dependencySocket) wants(t *testing.T, want ...string) {
 func TestSocketOfAnUpstream(t *testing.T) {
 	u := socketUpstream(t, said(wire.OpText, false, "a"), said(wire.OpPing, true, "p"), said(wire.OpContinue, true, "b"), said(wire.OpBinary, true, "c"))
 	d := start(t, injector.Config{Upstream: u.url + "/base"}, socketRule(fault.WebSocket{Messages: []fault.WSMessage{
-		{To: fault.ToServer, At: []uint64{2}, Do: fault.WSDrop}, {To: fault.ToClient, At: []uint64{2}, Do: fault.WSDuplicate},
+		{To: fault.ToServer, At: []uint64{2}, Do: fault.WSDrop},
+		{To: fault.ToClient, At: []uint64{2}, Do: fault.WSDuplicate},
 		{To: fault.ToServer, At: []uint64{3}, Do: fault.WSOversize, Size: 10},
 	}}))
 	p := shakeHands(t, d, handshakeHead("Sec-WebSocket-Extensions: permessage-deflate", "X-Own: me"))
 	r := <-u.asked
-	if h := r.Header; r.RequestURI != "/base/feed?x=1" || h.Get("Sec-WebSocket-Extensions") != "" || h.Get("X-Own") != "me" || p.head.Header.Get("X-Mine") != "yes" || p.head.StatusCode != 101 {
+	if h := r.Header; r.RequestURI != "/base/feed?x=1" || h.Get("Sec-WebSocket-Extensions") != "" || h.Get("X-Own") != "me" || p.head.Header.Get("X-Mine") != "yes" || p.head.StatusCode != http.StatusSwitchingProtocols {
 		t.Errorf("%s %v %v", r.RequestURI, h, p.head)
 	}
 	p.wants("1-:a", "9:p", "0:b", "2:c", "2:c")
@@ -130,7 +132,7 @@ func TestSocketEndsPass(t *testing.T) {
 	p.Close()
 	u.wants(t, "1:one", "1:two", "EOF")
 
-	gone := upstream(t, func(w http.ResponseWriter, r *http.Request) {
+	gone := upstream(t, func(w http.ResponseWriter, _ *http.Request) {
 		nc, _, err := http.NewResponseController(w).Hijack()
 		if err != nil {
 			t.Error(err)
@@ -171,19 +173,36 @@ func TestSocketUpstreamElse(t *testing.T) {
 
 // A caller who does not read has the injector stop reading, not pile up.
 func TestSocketBackPressure(t *testing.T) {
-	big := said(wire.OpBinary, true, strings.Repeat("x", 1<<20))
-	says := make([]wire.Frame, 40)
-	for i := range says {
-		says[i] = big
-	}
-	u := socketUpstream(t, says...)
-	d := start(t, injector.Config{Upstream: u.url}, socketRule(fault.WebSocket{Messages: []fault.WSMessage{{To: fault.ToClient, At: []uint64{99}, Do: fault.WSDrop}}}))
+	const most = 64
+	var written atomic.Int64
+	big := said(wire.OpBinary, true, strings.Repeat("x", 1<<20)).Append(nil)
+	up := upstream(t, func(w http.ResponseWriter, _ *http.Request) {
+		nc, _, err := http.NewResponseController(w).Hijack()
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		defer nc.Close()
+		io.WriteString(nc, "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\r\n")
+		for range most {
+			if _, err := nc.Write(big); err != nil {
+				return
+			}
+			written.Add(1)
+		}
+	})
+	d := start(t, injector.Config{Upstream: up.URL}, socketRule(fault.WebSocket{Messages: []fault.WSMessage{{To: fault.ToClient, At: []uint64{99}, Do: fault.WSDrop}}}))
 	p := shakeHands(t, d, handshakeHead())
-	for range says {
+	for last := int64(-1); last != written.Load(); time.Sleep(300 * time.Millisecond) { // Until it is stuck.
+		last = written.Load()
+	}
+	if n := written.Load(); n == most {
+		t.Errorf("all %d MiB were taken from the dependency, and nobody reads them", n)
+	}
+	for range most {
 		if f, err := wire.ReadFrame(p.from, 1<<21); err != nil || len(f.Payload) != 1<<20 {
 			t.Fatal(len(f.Payload), err)
 		}
 	}
-	p.Close()
-	u.wants(t, "EOF")
+	p.wants("FIN")
 }
