@@ -180,6 +180,7 @@ func TestPlan(t *testing.T) {
 	if err := json.Unmarshal([]byte(wrong.body), &p); err != nil || len(p.Problems) != 2 || !strings.Contains(p.Problems[0], "phase out: fault 1: select.num: a ratio of 3 in 2") {
 		t.Errorf("%v, %s", err, wrong.body)
 	}
+	a.want(422, "invalid", "PUT", "/v1/plan", `{"phases":{"out":[`+strings.Repeat(`{},`, 1000)+`{}]}}`)
 	if got := a.state().Injectors[0].Plan; got != 4 {
 		t.Errorf("plan %d is in force", got)
 	}
@@ -342,7 +343,7 @@ func TestLedgerOfWhatIsOpen(t *testing.T) {
 func TestOneOfManyReplacesAPlan(t *testing.T) {
 	a := begin(t, control.Config{}, injector.Config{}, "dep")
 	// Long, so that one is still looked at when the next one comes.
-	rules := make([]string, 300)
+	rules := make([]string, 60)
 	for k := range rules {
 		rules[k] = fmt.Sprintf(`{"match":{"path":"/%d"},"select":{"kind":"all"},"action":"hang"}`, k)
 	}
