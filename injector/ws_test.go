@@ -129,7 +129,7 @@ func echo() injector.Config {
 func TestSocketStub(t *testing.T) {
 	d := start(t, echo())
 	p := shakeHands(t, d, handshakeHead("Sec-WebSocket-Protocol: v2, v1", "Sec-WebSocket-Extensions: permessage-deflate"))
-	if h := p.head.Header; p.head.StatusCode != 101 || h.Get("Sec-WebSocket-Accept") != "s3pPLMBiTxaQ9kYGzzhZRbK+xOo=" || h.Get("Sec-WebSocket-Protocol") != "v2" || h.Get("Sec-WebSocket-Extensions") != "" {
+	if h := p.head.Header; p.head.StatusCode != http.StatusSwitchingProtocols || h.Get("Sec-WebSocket-Accept") != "s3pPLMBiTxaQ9kYGzzhZRbK+xOo=" || h.Get("Sec-WebSocket-Protocol") != "v2" || h.Get("Sec-WebSocket-Extensions") != "" {
 		t.Errorf("%d %v", p.head.StatusCode, h)
 	}
 	p.text("a")
@@ -138,7 +138,7 @@ func TestSocketStub(t *testing.T) {
 	p.say(wire.OpContinue, true, "c")
 	p.say(wire.OpClose, true, "\x03\xe9")
 	p.wants("1:a", "1-:b", "a:p", "0:c", "8:1001", "FIN")
-	if a := d.only(t); a.Outcome != trace.OutcomeAnswered || a.Status != 101 || a.Detail != "" || a.Dep < a.Arr || a.Method != "GET" {
+	if a := d.only(t); a.Outcome != trace.OutcomeAnswered || a.Status != 101 || a.Detail != "" || a.Dep < a.Arr || a.Method != http.MethodGet {
 		t.Errorf("%+v", a)
 	}
 }
@@ -215,7 +215,8 @@ func TestSocketLedger(t *testing.T) {
 // A message in fragments is one message, and a ping between them is none.
 func TestSocketFragmentsAreOneMessage(t *testing.T) {
 	d := start(t, echo(), socketRule(fault.WebSocket{Messages: []fault.WSMessage{
-		{To: fault.ToServer, At: []uint64{1}, Do: fault.WSDrop}, {To: fault.ToServer, At: []uint64{3}, Do: fault.WSFragment, Size: 2},
+		{To: fault.ToServer, At: []uint64{1}, Do: fault.WSDrop},
+		{To: fault.ToServer, At: []uint64{3}, Do: fault.WSFragment, Size: 2},
 		{To: fault.ToClient, At: []uint64{1}, Do: fault.WSDuplicate},
 	}}))
 	p := shakeHands(t, d, handshakeHead())

@@ -80,12 +80,13 @@ func (u *dependencySocket) wants(t *testing.T, want ...string) {
 func TestSocketOfAnUpstream(t *testing.T) {
 	u := socketUpstream(t, said(wire.OpText, false, "a"), said(wire.OpPing, true, "p"), said(wire.OpContinue, true, "b"), said(wire.OpBinary, true, "c"))
 	d := start(t, injector.Config{Upstream: u.url + "/base"}, socketRule(fault.WebSocket{Messages: []fault.WSMessage{
-		{To: fault.ToServer, At: []uint64{2}, Do: fault.WSDrop}, {To: fault.ToClient, At: []uint64{2}, Do: fault.WSDuplicate},
+		{To: fault.ToServer, At: []uint64{2}, Do: fault.WSDrop},
+		{To: fault.ToClient, At: []uint64{2}, Do: fault.WSDuplicate},
 		{To: fault.ToServer, At: []uint64{3}, Do: fault.WSOversize, Size: 10},
 	}}))
 	p := shakeHands(t, d, handshakeHead("Sec-WebSocket-Extensions: permessage-deflate", "X-Own: me"))
 	r := <-u.asked
-	if h := r.Header; r.RequestURI != "/base/feed?x=1" || h.Get("Sec-WebSocket-Extensions") != "" || h.Get("X-Own") != "me" || p.head.Header.Get("X-Mine") != "yes" || p.head.StatusCode != 101 {
+	if h := r.Header; r.RequestURI != "/base/feed?x=1" || h.Get("Sec-WebSocket-Extensions") != "" || h.Get("X-Own") != "me" || p.head.Header.Get("X-Mine") != "yes" || p.head.StatusCode != http.StatusSwitchingProtocols {
 		t.Errorf("%s %v %v", r.RequestURI, h, p.head)
 	}
 	p.wants("1-:a", "9:p", "0:b", "2:c", "2:c")
@@ -130,7 +131,7 @@ func TestSocketEndsPass(t *testing.T) {
 	p.Close()
 	u.wants(t, "1:one", "1:two", "EOF")
 
-	gone := upstream(t, func(w http.ResponseWriter, r *http.Request) {
+	gone := upstream(t, func(w http.ResponseWriter, _ *http.Request) {
 		nc, _, err := http.NewResponseController(w).Hijack()
 		if err != nil {
 			t.Error(err)

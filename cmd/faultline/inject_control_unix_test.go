@@ -160,6 +160,7 @@ func TestInjectLease(t *testing.T) {
 	addr, ctl := vacant(t), vacant(t)
 	p := begin(t, exec.Command("faultline", "inject", "--listen", addr, "--hang", "--control", ctl, "--lease", "2s"))
 	listening(t, addr)
+	listening(t, ctl) // It comes after the dependency.
 	wants(t, ask(t, 1, http.MethodGet, "http://"+addr), "cut")
 	wants(t, ask(t, 1, http.MethodGet, "http://"+addr), "200")
 	wants(t, orders(t, ctl, "POST", "/v1/phase", `{"name":"inject"}`), `409 {"code":"lapsed"`)

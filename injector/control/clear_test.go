@@ -22,7 +22,7 @@ import (
 func TestClearIsFast(t *testing.T) {
 	const n, limit = 2000, 100 * time.Millisecond
 	if url, ok := os.LookupEnv("FAULTLINE_TEST_CONTROL"); ok {
-		fmt.Fprintln(os.Stdout, "took", hangAndClear(t, url, os.Getenv("FAULTLINE_TEST_DEPENDENCY"), n))
+		_, _ = fmt.Fprintln(os.Stdout, "took", hangAndClear(t, url, os.Getenv("FAULTLINE_TEST_DEPENDENCY"), n))
 		return
 	}
 	a := begin(t, control.Config{}, injector.Config{}, "dep")

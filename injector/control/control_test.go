@@ -350,7 +350,7 @@ func TestOneOfManyReplacesAPlan(t *testing.T) {
 	plan := `{"phases":{"out":[` + strings.Join(rules, ",") + `]}}`
 	tr := &http.Transport{}
 	defer tr.CloseIdleConnections()
-	for range 20 {
+	for range 10 {
 		tag := a.state().Injectors[0].ETag
 		start, won := make(chan struct{}), make(chan int)
 		for range 8 {
