@@ -23,11 +23,10 @@ func form(m *yamldoc.Map) fault.Form {
 		words = append(words, string(w))
 	}
 	f.Malformed = fault.Malformed(m.Get("malformed").OneOf("", words...))
-	ends := f.Ends() != ""
-	if ends && f.Cut != nil && m.Has("malformed") && (fault.Form{Malformed: f.Malformed}).Ends() != "" {
+	if f.Cut != nil && (fault.Form{Malformed: f.Malformed}).Ends() != "" {
 		m.Get("malformed").Problemf("ends the answer in its own way, and cut in another; leave one of them out")
 	}
-	if ends && f.After != nil {
+	if f.Ends() != "" && f.After != nil {
 		m.Get("connection").Problemf("comes after a complete answer, which this is not; leave it out")
 	}
 	if f.Drip != nil && f.Slice != nil {

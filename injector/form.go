@@ -46,19 +46,11 @@ func (x *exchange) byHand(a wire.Answer, f fault.Form) ending {
 	if a.Header.Get("Date") == "" {
 		a.Header.Set("Date", time.Now().UTC().Format(http.TimeFormat))
 	}
-	if f.Malformed == fault.LengthMissing && !a.Bare {
-		a.Header.Del("Content-Length")
-	}
 	complete := a.Status
-	if f.Cut != nil || x.brokenBy(f.Malformed) {
+	if f.Ends() != "" {
 		complete = 0
 	}
 	return x.perform(wire.HTTP1(a, f), complete)
-}
-
-// brokenBy reports whether a malformation leaves the caller without a complete answer.
-func (x *exchange) brokenBy(m fault.Malformed) bool {
-	return m != "" && (fault.Form{Malformed: m}).Raw()
 }
 
 // shaped has net/http send the answer, piece by piece.

@@ -144,6 +144,9 @@ func Start(ctx context.Context, cfg Config) (*Injector, error) {
 
 // build makes everything of an injector that does not run yet.
 func build(cfg Config) (*Injector, error) {
+	if cfg.DialUpstream == nil {
+		cfg.DialUpstream = new(net.Dialer).DialContext
+	}
 	i := &Injector{cfg: cfg, log: cfg.Logger, idling: map[net.Conn]bool{}, wake: make(chan struct{}, 1), rest: func() {}}
 	i.budget, i.meter = newBudget(cfg.Limits), newMeter()
 	if i.log == nil {
@@ -310,12 +313,23 @@ func (i *Injector) Close() error {
 }
 
 // isClosing reports whether the injector itself is ending.
-func (i *Injector) isClosing() bool {
+func (i *Injector) isClosing() bool { return isClosed(i.closing) }
+
+// isClosed reports whether a channel is closed on which nothing is sent.
+func isClosed(c <-chan struct{}) bool {
 	select {
-	case <-i.closing:
+	case <-c:
 		return true
 	default:
 		return false
+	}
+}
+
+// wake tells a goroutine that waits, or will.
+func wake(c chan<- struct{}) {
+	select {
+	case c <- struct{}{}:
+	default: // It was told.
 	}
 }
 

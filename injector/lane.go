@@ -180,14 +180,7 @@ func (l *link) until(due time.Time, y *play) bool {
 }
 
 // isDone reports whether the link has ended.
-func (l *link) isDone() bool {
-	select {
-	case <-l.done:
-		return true
-	default:
-		return false
-	}
-}
+func (l *link) isDone() bool { return isClosed(l.done) }
 
 // hangs reports whether what comes is thrown away.
 func (s *stream) hangs() bool {

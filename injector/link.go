@@ -137,18 +137,12 @@ func (l *link) cut(by fault.Action) {
 
 // dial reaches for the upstream and has bytes passed on.
 func (l *link) dial(ctx context.Context) {
-	select {
-	case <-l.done: // A fault ended it at once.
+	if l.isDone() { // A fault ended it at once.
 		return
-	default:
-	}
-	dial := l.cfg.DialUpstream
-	if dial == nil {
-		dial = new(net.Dialer).DialContext
 	}
 	within, cancel := context.WithTimeout(ctx, dialPatience)
 	defer cancel()
-	nc, err := dial(within, "tcp", l.cfg.TCP.Upstream)
+	nc, err := l.cfg.DialUpstream(within, "tcp", l.cfg.TCP.Upstream)
 	if err != nil {
 		by := l.cfg.TCP.Undialled
 		if by == "" {

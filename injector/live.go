@@ -235,12 +235,7 @@ func (i *Injector) keep() {
 }
 
 // wakeKeeper tells the keeper that something may end earlier than it thinks.
-func (i *Injector) wakeKeeper() {
-	select {
-	case i.wake <- struct{}{}:
-	default: // It has been told.
-	}
-}
+func (i *Injector) wakeKeeper() { wake(i.wake) }
 
 // expire ends what has its time, and says when the next thing has.
 func (i *Injector) expire(now time.Time) (next time.Time, waits bool) {

@@ -5,7 +5,6 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"sync/atomic"
 	"time"
 
 	"github.com/faultline-go/faultline/injector/wire"
@@ -15,9 +14,8 @@ import (
 // raw is a connection that was taken from net/http, to write its bytes by hand.
 type raw struct {
 	*exchange
-	nc    net.Conn
-	left  chan struct{} // closed when the caller has left
-	alive atomic.Bool   // the caller is listened to
+	nc   net.Conn
+	left chan struct{} // closed when the caller has left
 }
 
 // perform carries the steps out on the caller's connection, up to its end. status is that
@@ -56,11 +54,9 @@ func (c *raw) listen(steps []wire.Step) bool {
 	if brief {
 		return false
 	}
-	c.alive.Store(true)
 	go func() {
 		defer close(c.left)
 		_, _ = io.Copy(io.Discard, c.nc)
-		c.alive.Store(false)
 		c.hurry()
 	}()
 	return true

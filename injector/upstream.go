@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"net"
 	"net/http"
 	"net/http/httputil"
 	"net/url"
@@ -21,14 +20,10 @@ import (
 
 // useUpstream makes the real dependency at u answer healthy requests.
 func (i *Injector) useUpstream(u *url.URL) {
-	dial := i.cfg.DialUpstream
-	if dial == nil {
-		dial = new(net.Dialer).DialContext
-	}
 	transport := &http.Transport{
 		// No Proxy: what the environment names is not between SUT and
 		// dependency, so it must not be between injector and dependency.
-		DialContext:        dial,
+		DialContext:        i.cfg.DialUpstream,
 		DisableCompression: true, // bodies pass as they are
 		// Many, so that load does not use up the machine's ports; briefly, as a
 		// server that closes an idle connection just then would look broken.

@@ -63,14 +63,6 @@ func (l *socketLane) putLast(s sending) bool {
 	return true
 }
 
-// wake tells a goroutine that waits, or will.
-func wake(c chan struct{}) {
-	select {
-	case c <- struct{}{}:
-	default: // It was told.
-	}
-}
-
 // write sends what waits, each when it is due, until the connection ends.
 func (l *socketLane) write() {
 	for {
@@ -133,14 +125,7 @@ func (l *socketLane) rest(wait time.Duration) bool {
 }
 
 // isCleared reports whether nothing may wait any longer for a fault's sake.
-func (l *socketLane) isCleared() bool {
-	select {
-	case <-l.phase.cleared:
-		return true
-	default:
-		return false
-	}
-}
+func (l *socketLane) isCleared() bool { return isClosed(l.phase.cleared) }
 
 // send writes one thing; false: nobody takes it.
 func (l *socketLane) send(s sending) bool {

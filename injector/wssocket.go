@@ -258,14 +258,7 @@ func (s *socket) swallows(f wire.Frame) bool {
 }
 
 // isOver reports whether the phase is over: no new fault begins.
-func (s *socket) isOver() bool {
-	select {
-	case <-s.phase.ended:
-		return true
-	default:
-		return false
-	}
-}
+func (s *socket) isOver() bool { return isClosed(s.phase.ended) }
 
 // note counts what a fault did.
 func (s *socket) note(what string) {

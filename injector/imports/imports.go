@@ -2,8 +2,6 @@ package imports
 
 import (
 	"fmt"
-	"math"
-	"math/bits"
 	"strconv"
 	"strings"
 
@@ -108,9 +106,6 @@ func independent(m fault.Match, delay fault.Latency, delayed share, abort fault.
 			r.Latency = delay
 		}
 		rules = append(rules, r)
-	}
-	if hi, _ := bits.Mul64(delayed.den, aborted.den); hi > 0 || delayed.den > math.MaxInt64 {
-		return nil // Cannot be: both have eight decimals at most.
 	}
 	add(abort, delayed.and(aborted), true)
 	add(fault.Rule{Match: m, Action: fault.ActionPass}, delayed.and(aborted.not()), true)
