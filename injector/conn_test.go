@@ -76,7 +76,8 @@ func TestAttemptsWithoutARequest(t *testing.T) {
 		{name: "no host", send: "GET / HTTP/1.1\r\n\r\n", wait: true, outcome: trace.OutcomeAnswered, status: 400, detail: "answered 400"},
 		{name: "a header too long", send: "GET / HTTP/1.1\r\nHost: d\r\nX: " + strings.Repeat("x", 2<<20), wait: true, outcome: trace.OutcomeAnswered, status: 431, detail: "answered 431"},
 		{name: "an expectation", send: "POST / HTTP/1.1\r\nHost: d\r\nExpect: luck\r\n\r\n", wait: true, outcome: trace.OutcomeAnswered, status: 417, detail: "answered 417"},
-		{name: "HTTP/2", send: "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", wait: true, outcome: trace.OutcomeAnswered, status: 505, detail: "HTTP/2"},
+		{name: "HTTP/2, unused", send: "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\x00\x00\x00\x04\x00\x00\x00\x00\x00"},
+		{name: "HTTP/2 without settings", send: "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\x00\x00\x00\x01\x05\x00\x00\x00\x01", wait: true, outcome: trace.OutcomeFIN, detail: "HTTP/2"},
 		{name: "TLS", send: "\x16\x03\x01\x00\x05hello\r\n\r\n", wait: true, outcome: trace.OutcomeFIN, detail: "a TLS handshake"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

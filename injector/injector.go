@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/faultline-go/faultline/injector/fault"
+	"github.com/faultline-go/faultline/injector/h2"
 	"github.com/faultline-go/faultline/target/match"
 	"github.com/faultline-go/faultline/target/trace"
 )
@@ -26,8 +27,9 @@ type Config struct {
 	Addr string // host:port to listen on; port 0 is chosen by the system; empty: 127.0.0.1:0
 	// Upstream is the URL of the real dependency, to which healthy requests are
 	// passed on: path and query are kept (below the URL's own path), Host is the
-	// upstream's, redirects are not followed, bodies are not recoded. Without
-	// it, Stub answers.
+	// upstream's, redirects are not followed, bodies are not recoded. With the scheme
+	// h2c it is spoken to in HTTP/2 with prior knowledge, which gRPC needs. Without it, Stub
+	// answers.
 	Upstream   string
 	Stub       Stub
 	Script     fault.Script
@@ -66,6 +68,9 @@ type Injector struct {
 	mu      sync.Mutex
 	entered map[string]*fault.Phase // guarded by mu
 	idling  map[net.Conn]bool       // guarded by mu; connections that wait for a request
+	// multiplexed are the connections of HTTP/2, and whether they have settings of a phase; guarded by mu.
+	multiplexed map[*h2.Conn]bool
+	misfits     []Misfit // guarded by mu
 
 	server  *http.Server
 	rest    func() // closes idle connections to the upstream
@@ -116,7 +121,7 @@ func Start(ctx context.Context, cfg Config) (*Injector, error) {
 
 // build makes everything of an injector that does not run yet.
 func build(cfg Config) (*Injector, error) {
-	i := &Injector{cfg: cfg, log: cfg.Logger, entered: map[string]*fault.Phase{}, idling: map[net.Conn]bool{}, answers: map[*fault.Rule]answer{}, rest: func() {}}
+	i := &Injector{cfg: cfg, log: cfg.Logger, entered: map[string]*fault.Phase{}, idling: map[net.Conn]bool{}, multiplexed: map[*h2.Conn]bool{}, answers: map[*fault.Rule]answer{}, rest: func() {}}
 	if i.log == nil {
 		i.log = slog.New(slog.DiscardHandler)
 	}
@@ -147,15 +152,15 @@ func build(cfg Config) (*Injector, error) {
 func (i *Injector) setHealthy() error {
 	stub := i.cfg.Stub
 	if i.cfg.Upstream != "" {
-		if stub.Status != 0 || stub.Body != "" || len(stub.Headers) > 0 || stub.Latency != 0 {
+		if stub.Status != 0 || stub.Body != "" || len(stub.Headers) > 0 || stub.GRPC != nil || stub.Latency != 0 {
 			return errors.New("it has both an upstream and a stub; only one can answer")
 		}
 		u, err := url.Parse(i.cfg.Upstream)
 		if err != nil {
 			return fmt.Errorf("read upstream: %w", err)
 		}
-		if u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
-			return fmt.Errorf("upstream %q is not of the form http://host:port", i.cfg.Upstream)
+		if !slices.Contains([]string{"http", "https", "h2c"}, u.Scheme) || u.Host == "" {
+			return fmt.Errorf("upstream %q is not of the form http://host:port, or h2c://host:port for HTTP/2", i.cfg.Upstream)
 		}
 		i.useUpstream(u)
 		return nil
@@ -218,6 +223,8 @@ type phase struct {
 	lots   map[*fault.Rule]*lot
 	ended  chan struct{}
 	door   fault.Action // what is done to those who connect; empty: they are served
+
+	settings bool // connections of HTTP/2 begin with settings of its own
 }
 
 // Enter starts a phase: later arrivals meet its faults, whose counts start
@@ -236,12 +243,14 @@ func (i *Injector) Enter(name string) error {
 		if r.Action.Door() {
 			next.door = r.Action
 		}
+		next.settings = next.settings || r.Action == fault.ActionSettings
 	}
 	i.mu.Lock()
 	i.entered[name] = next.faults
 	i.mu.Unlock()
 	last := i.phase.Swap(next)
 	err := i.setDoor(next)
+	i.dismissH2(next)
 	if last != nil {
 		close(last.ended)
 	}

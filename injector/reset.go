@@ -11,6 +11,9 @@ import (
 
 // sever ends the connection without an answer, by RST or by FIN.
 func (x *exchange) sever(by fault.Action) ending {
+	if x.stream != nil {
+		return x.severH2(by, x.verdict.Rule.Stealth)
+	}
 	cut := fault.Cut{At: fault.CutLine, By: by}
 	if x.verdict.Rule.Stealth {
 		cut.At = fault.CutStart
@@ -21,22 +24,31 @@ func (x *exchange) sever(by fault.Action) ending {
 // reset makes the close of nc a RST. A network that has none is told of, and
 // what the caller sees is recorded: a FIN.
 func (x *exchange) reset(nc net.Conn) trace.Outcome {
-	var err error
 	if c, ok := nc.(*conn); ok {
 		nc = c.Conn // whose network knows how
 	}
-	switch c := nc.(type) {
-	case interface{ Abort() }:
-		c.Abort()
-	case interface{ SetLinger(sec int) error }:
-		err = c.SetLinger(0)
-	default:
-		err = net.UnknownNetworkError(nc.LocalAddr().Network())
-	}
-	if err != nil {
-		x.log.LogAttrs(x.r.Context(), slog.LevelError, "this network cannot reset a connection; it is closed instead",
-			slog.String("injector", x.cfg.Name), slog.String("rule", x.verdict.Rule.ID), slog.Any("error", err))
+	if err := prepareReset(nc); err != nil {
+		x.cannotReset(err)
 		return trace.OutcomeFIN
 	}
 	return trace.OutcomeReset
+}
+
+// prepareReset makes the close of a connection a RST, or resets it, if its network has any.
+func prepareReset(nc net.Conn) error {
+	switch c := nc.(type) {
+	case interface{ Abort() }:
+		c.Abort()
+		return nil
+	case interface{ SetLinger(sec int) error }:
+		return c.SetLinger(0)
+	default:
+		return net.UnknownNetworkError(nc.LocalAddr().Network())
+	}
+}
+
+// cannotReset tells of a network that has no reset.
+func (x *exchange) cannotReset(err error) {
+	x.log.LogAttrs(x.r.Context(), slog.LevelError, "this network cannot reset a connection; it is closed instead",
+		slog.String("injector", x.cfg.Name), slog.String("rule", x.verdict.Rule.ID), slog.Any("error", err))
 }

@@ -88,7 +88,7 @@ type Phase struct {
 // once per request: asking counts.
 func (ph *Phase) Decide(r Request) Verdict {
 	for n, ruled := range ph.rules {
-		if ruled.rule.Action.Door() || !ruled.rule.Match.Matches(r) {
+		if ruled.rule.Action.Door() || ruled.rule.Action == ActionSettings || !ruled.rule.Match.Matches(r) {
 			continue
 		}
 		index := ph.seen[n].Add(1) - 1
@@ -97,6 +97,17 @@ func (ph *Phase) Decide(r Request) Verdict {
 		}
 	}
 	return Verdict{}
+}
+
+// Connect says with which settings a connection of HTTP/2 begins; nil: as a sound server's. Asking counts, by
+// the rules of ActionSettings.
+func (ph *Phase) Connect() *H2Settings {
+	for n, ruled := range ph.rules {
+		if ruled.rule.Action == ActionSettings && ruled.rule.Select.Hit(ph.seen[n].Add(1)-1) {
+			return ruled.rule.Settings
+		}
+	}
+	return nil
 }
 
 // Rules are the phase's rules in their order.

@@ -25,7 +25,9 @@ type Rule struct {
 	Garbage int  `json:"garbage,omitempty" yaml:"garbage,omitempty"` // bytes, for ActionGarbage
 	// ReadRate is how many bytes of the request's body are read in a second, before the
 	// latency begins; 0: as they come.
-	ReadRate int64 `json:"read_rate,omitempty" yaml:"read_rate,omitempty"`
+	ReadRate int64       `json:"read_rate,omitempty" yaml:"read_rate,omitempty"`
+	H2       *H2         `json:"h2,omitempty" yaml:"h2,omitempty"`
+	Settings *H2Settings `json:"settings,omitempty" yaml:"settings,omitempty"` // for ActionSettings
 }
 
 // Match selects requests; empty parts match everything.
@@ -72,6 +74,10 @@ const (
 	ActionRefuse      Action = "refuse"      // nobody listens: connections are refused
 	ActionUnreachable Action = "unreachable" // connections are not answered, and run into the caller's timeout; on Linux
 	ActionDeaf        Action = "deaf"        // connections are accepted, and not read from until the phase ends
+
+	// ActionSettings is for connections of HTTP/2, and leaves requests to the other rules: they
+	// begin with Settings. It selects connections, and Match has no meaning.
+	ActionSettings Action = "settings"
 )
 
 // Door reports whether the action is one of all that connect, and of no request.
@@ -81,7 +87,7 @@ func (a Action) Door() bool {
 
 // Actions are all of them.
 func Actions() []Action {
-	return []Action{ActionPass, ActionRespond, ActionReset, ActionClose, ActionHang, ActionGarbage, ActionRefuse, ActionUnreachable, ActionDeaf}
+	return []Action{ActionPass, ActionRespond, ActionReset, ActionClose, ActionHang, ActionGarbage, ActionRefuse, ActionUnreachable, ActionDeaf, ActionSettings}
 }
 
 // Respond is a canned answer.
@@ -93,6 +99,8 @@ type Respond struct {
 	Fill       int64       `json:"fill,omitempty" yaml:"fill,omitempty"`               // bytes of text that follow Body
 	HeaderFill int64       `json:"header_fill,omitempty" yaml:"header_fill,omitempty"` // bytes of a header X-Faultline-Fill
 	RetryAfter *RetryAfter `json:"retry_after,omitempty" yaml:"retry_after,omitempty"`
+
+	GRPC *GRPC `json:"grpc,omitempty" yaml:"grpc,omitempty"` // the answer of a gRPC server; Headers are added to it
 }
 
 // RetryAfter is the header of that name: a number of seconds or, with Date, an HTTP-date

@@ -179,11 +179,12 @@ func (r Rule) checkAction(ps *problems) {
 		}
 	case ActionRefuse, ActionUnreachable, ActionDeaf:
 		r.checkDoor(ps)
+	case ActionSettings:
 	default:
 		ps.add("action", "%q is none of %s", r.Action, words(Actions()))
 	}
 	answers := r.Action == ActionRespond || r.Action == ActionPass
-	if r.Stealth && (answers || r.Action == ActionGarbage) {
+	if r.Stealth && (answers || r.Action == ActionGarbage || r.Action == ActionSettings) {
 		ps.add("stealth", "has no meaning with action %s; only reset, close and hang end a connection", r.Action)
 	}
 	if r.Form != (Form{}) && !answers {
@@ -198,16 +199,24 @@ func (r Rule) checkAction(ps *problems) {
 	if r.ReadRate < 0 {
 		ps.add("read_rate", "is %d bytes a second; must be above 0", r.ReadRate)
 	}
+	r.checkH2(ps)
 }
 
-// checkDoor looks at what only requests have.
+// checkDoor looks at what does not go with all that connect.
 func (r Rule) checkDoor(ps *problems) {
+	r.checkConnection(ps)
+	if r.Select.Kind != SelectAll {
+		ps.add("select", "has no meaning with action %s, which is for all that connect", r.Action)
+	}
+}
+
+// checkConnection looks at what only requests have.
+func (r Rule) checkConnection(ps *problems) {
 	for _, only := range []struct {
 		field string
 		set   bool
 	}{
 		{"match", r.Match.Method != "" || r.Match.Path != "" || len(r.Match.Header) > 0},
-		{"select", r.Select.Kind != SelectAll},
 		{"hold", r.Hold != nil},
 		{"latency", r.Latency != Latency{}},
 		{"respond", !r.Respond.zero()},
@@ -233,13 +242,15 @@ func words[S ~string](names []S) string {
 
 // zero reports whether nothing is said.
 func (r Respond) zero() bool {
-	return r.Status == 0 && r.Body == "" && len(r.Headers) == 0 && r.Fill == 0 && r.HeaderFill == 0 && r.RetryAfter == nil
+	return r.Status == 0 && r.Body == "" && len(r.Headers) == 0 && r.Fill == 0 && r.HeaderFill == 0 && r.RetryAfter == nil && r.GRPC == nil
 }
 
 // Problems are those of a canned answer; their fields begin with "respond".
 func (r Respond) Problems() []Problem {
 	var ps problems
-	if r.Status < 200 || r.Status > 599 {
+	if r.GRPC != nil {
+		r.checkGRPC(&ps)
+	} else if r.Status < 200 || r.Status > 599 {
 		ps.add("respond.status", "%d is not the status of an answer; write 200 to 599", r.Status)
 	}
 	if (r.Status == 204 || r.Status == 304) && (r.Body != "" || r.Fill != 0) {
@@ -288,7 +299,8 @@ func isToken(s string) bool {
 func shadowed(earlier []Rule, r Rule) int {
 	return slices.IndexFunc(earlier, func(e Rule) bool {
 		all := e.Select.Kind == SelectAll || e.Select.Kind == SelectRatio && e.Select.Num == e.Select.Den
-		return all && e.Match.covers(r.Match)
+		// A rule of connections takes no request.
+		return all && (e.Action == ActionSettings) == (r.Action == ActionSettings) && e.Match.covers(r.Match)
 	})
 }
 

@@ -17,6 +17,8 @@ type Stream interface {
 	// Fields sends a HEADERS frame, and CONTINUATION where it takes more, and with end
 	// END_STREAM.
 	Fields(fields []hpack.HeaderField, end bool) error
+	// Data sends a piece of the body, as the client's windows let it.
+	Data(p []byte) error
 	// End sends END_STREAM, in a DATA frame without data.
 	End() error
 	// Reset sends RST_STREAM; the stream is over.
@@ -85,6 +87,12 @@ func (w *response) Fields(fields []hpack.HeaderField, end bool) error {
 func (s *stream) localEndLocked() {
 	s.localEnd = true
 	s.closedLocked()
+}
+
+// Data implements Stream.
+func (w *response) Data(p []byte) error {
+	_, err := w.s.write(p, false)
+	return err
 }
 
 // End implements Stream.

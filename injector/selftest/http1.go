@@ -29,7 +29,7 @@ func contracts() []contract {
 	for i := range all {
 		all[i].protocol = http1
 	}
-	return all
+	return slices.Concat(all, overHTTP2(), grpc())
 }
 
 // looks reports whether what came matches a pattern as a whole, and how it ended.
