@@ -37,6 +37,10 @@ type Config struct {
 	Recorder   *trace.Recorder
 	Correlator match.Correlator
 	Logger     *slog.Logger // nil: silent
+	// Cap is asked before a rule that hit a request is played, with the rule; false: the request is
+	// answered, and recorded, as if no rule had hit it. It bounds what a fault may bring
+	// about: see fault.ErrCode.Storms. nil: every rule is played.
+	Cap func(*fault.Rule) bool
 	// Listen and DialUpstream replace the operating system's network. For a
 	// reset, the connections of another network need a method Abort() or
 	// SetLinger(sec int) error.

@@ -65,6 +65,9 @@ func (i *Injector) serve(w http.ResponseWriter, r *http.Request) {
 	i.work.Add(1)
 	defer i.work.Done()
 	x.verdict = x.phase.faults.Decide(fault.Request{Method: r.Method, Path: r.URL.Path, Header: x.header})
+	if x.verdict.Rule != nil && i.cfg.Cap != nil && !i.cfg.Cap(x.verdict.Rule) {
+		x.verdict = fault.Verdict{}
+	}
 	handle := i.cfg.Recorder.Arrived(x.attempt())
 	if rule := x.verdict.Rule; rule != nil && rule.Hold != nil {
 		x.spot = x.phase.lots[rule].park(i.offset(x.arrived))
