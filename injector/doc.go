@@ -1,6 +1,6 @@
-// Package injector is the misbehaving dependency: an HTTP/1.1 server that
-// answers from a stub or as a reverse proxy, plays a fault.Script, and records
-// every request that reaches it.
+// Package injector is the misbehaving dependency: a server of HTTP/1.1 and, on the
+// same port with prior knowledge, of HTTP/2, that answers from a stub or as a reverse
+// proxy, plays a fault.Script, and records every request that reaches it.
 //
 // Guarantees:
 //   - A request is recorded at its arrival, with the phase of that moment and
@@ -25,6 +25,11 @@
 //     of a status line, without a status, as some clients resend a request whose
 //     reused connection died in silence, and so hide the fault (curl does so all the
 //     same); stealth leaves the line out.
+//   - Over HTTP/2 a fault hits its own stream where the protocol has a way to say so, and
+//     the connection where it has none; other streams that go down with it are recorded
+//     as ended by that RST or FIN. What HTTP/2 does not know, and what HTTP/1.1 does not
+//     know of HTTP/2, is answered 501, logged and told by Misfits, and never played as
+//     something else.
 //   - Changing the phase never waits for a request.
 //   - After Close, no goroutine and no connection of the injector is left, and
 //     every attempt has an end.

@@ -54,7 +54,7 @@ func TestBothProtocolsOnOnePort(t *testing.T) {
 		if a.Rule != "" {
 			hit++
 		}
-		if a.Outcome != trace.OutcomeAnswered || a.Method != "GET" || a.Path != "/" {
+		if a.Outcome != trace.OutcomeAnswered || a.Method != http.MethodGet || a.Path != "/" {
 			t.Errorf("%+v", a)
 		}
 	}

@@ -247,14 +247,11 @@ func (x *exchange) hang() ending {
 // gone is the end of an exchange whose caller left, or that the injector's own
 // end cut short.
 func (x *exchange) gone() ending {
-	if x.isClosing() {
-		return ending{outcome: trace.OutcomeFIN, at: time.Now(), cut: true}
-	}
 	switch cause := context.Cause(x.r.Context()); {
-	case errors.Is(cause, h2.ErrClosed): // Another request's fault hit the connection that they share.
-		return ending{outcome: trace.OutcomeFIN, at: time.Now(), cut: true}
-	case errors.Is(cause, h2.ErrAborted):
+	case errors.Is(cause, h2.ErrAborted): // Another request's fault hit the connection that they share.
 		return ending{outcome: trace.OutcomeReset, at: time.Now(), cut: true}
+	case errors.Is(cause, h2.ErrClosed), x.isClosing():
+		return ending{outcome: trace.OutcomeFIN, at: time.Now(), cut: true}
 	}
 	return ending{outcome: trace.OutcomeHang, at: time.Now(), left: true, cut: true}
 }
