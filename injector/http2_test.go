@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"runtime"
 	"strings"
 	"sync"
@@ -189,6 +190,34 @@ func TestUpstreamOverHTTP2(t *testing.T) {
 		if a.Outcome != trace.OutcomeAnswered || a.Status != 200 {
 			t.Errorf("recorded %+v", a)
 		}
+	}
+}
+
+// An upstream that breaks off is a reset of the stream, and of nothing else.
+func TestH2UpstreamBreaksOff(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Length", "10")
+		io.WriteString(w, "half")
+		http.NewResponseController(w).Flush()
+		panic(http.ErrAbortHandler)
+	}))
+	defer server.Close()
+	d := start(t, injector.Config{Upstream: server.URL})
+	c := h2Client(t)
+	for range 2 {
+		if _, body, err := get(c, d.URL()); body != "half" || err == nil || !strings.Contains(err.Error(), "INTERNAL_ERROR") {
+			t.Errorf("%q, %v", body, err)
+		}
+	}
+	peers := map[string]bool{}
+	for _, a := range d.attempts(t) {
+		peers[a.Peer] = true
+		if a.Outcome != trace.OutcomeReset {
+			t.Errorf("recorded %+v", a)
+		}
+	}
+	if len(peers) != 1 {
+		t.Errorf("over %d connections", len(peers))
 	}
 }
 

@@ -202,13 +202,6 @@ func (c *Conn) Release() {
 	c.out.wakeLocked()
 }
 
-// Idle reports whether no stream is open.
-func (c *Conn) Idle() bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.running == 0
-}
-
 // shut ends the connection with the server.
 func (c *Conn) shut() {
 	c.mu.Lock()

@@ -62,6 +62,30 @@ func TestHeadsAndTrailers(t *testing.T) {
 	})
 }
 
+// A client that waits for it is told to go on when its body is read.
+func TestExpectContinue(t *testing.T) {
+	between(t, handled(hello), func(_ *testing.T, p *peer) {
+		p.hello()
+		p.ask(1, "POST", false, "expect", "100-continue")
+		p.want("HEADERS 1 :status=100")
+		p.WriteData(1, true, []byte("on"))
+		p.want("HEADERS 1 :status=200", "DATA 1 POST on", "DATA 1  END")
+	})
+}
+
+// What of a request is not wanted any more is told by RST_STREAM NO_ERROR after the answer.
+func TestEarlyAnswer(t *testing.T) {
+	between(t, handled(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNotFound) }), func(_ *testing.T, p *peer) {
+		p.hello()
+		p.ask(1, "POST", false)
+		p.WriteData(1, false, []byte("half"))
+		p.want("HEADERS 1 :status=404", "DATA 1  END", "RST_STREAM 1 NO_ERROR")
+		p.WriteData(1, true, []byte("it was on its way"))
+		p.ask(3, "HEAD", true)
+		p.want("HEADERS 3 :status=404", "DATA 3  END")
+	})
+}
+
 // A head larger than a frame is sent in several.
 func TestALargeHead(t *testing.T) {
 	between(t, handled(func(w http.ResponseWriter, _ *http.Request) {
