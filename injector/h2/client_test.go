@@ -79,12 +79,12 @@ func TestGoClient(t *testing.T) {
 // A client who gives up ends the handler's context, also when the body is unread.
 func TestGoClientLeaves(t *testing.T) {
 	gone := make(chan error, 1)
+	ctx, cancel := context.WithCancel(t.Context())
 	c := dialled(t, func(_ http.ResponseWriter, r *http.Request) {
+		cancel()
 		<-r.Context().Done()
 		gone <- context.Cause(r.Context())
 	})
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
-	defer cancel()
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://server/", strings.NewReader(strings.Repeat("x", 1<<20)))
 	if err != nil {
 		t.Fatal(err)

@@ -139,7 +139,7 @@ func (w *response) Raw(p []byte) error {
 }
 
 // Sent implements Stream.
-func (w *response) Sent() error { return w.s.c.flush(w.s.done) }
+func (w *response) Sent() error { return w.s.flush() }
 
 // Close implements Stream.
 func (w *response) Close() {
@@ -181,7 +181,7 @@ func (s *stream) write(p []byte, end bool) (sent int, err error) {
 		}
 		sent += n
 		if ahead > 0 {
-			if err := s.c.flushed(ahead, s.done); err != nil {
+			if err := s.flushed(ahead); err != nil {
 				return sent, err
 			}
 		}

@@ -2,6 +2,7 @@ package h2
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"net"
 	"time"
@@ -51,15 +52,12 @@ func (c *Conn) write() {
 		c.out.inflight = int64(len(chunk))
 		finish := c.out.finish
 		c.mu.Unlock()
-		var err error
-		if len(chunk) > 0 {
-			_, err = c.nc.Write(chunk)
-		}
+		n, err := c.nc.Write(chunk) // Nothing to be written is no error.
 		c.mu.Lock()
-		c.out.written, c.out.inflight = c.out.written+c.out.inflight, 0
-		more := c.out.buf.Len() > 0
-		if err != nil {
-			c.out.err = err
+		c.out.written, c.out.inflight = c.out.written+int64(n), 0
+		over := err != nil || finish && c.out.buf.Len() == 0
+		if over {
+			c.out.err = cmp.Or(err, net.ErrClosed) // What is queued from now on is never written.
 		}
 		close(c.out.progress)
 		c.out.progress = make(chan struct{})
@@ -68,7 +66,7 @@ func (c *Conn) write() {
 		case err != nil:
 			_ = c.nc.Close() // The reader ends with it.
 			return
-		case finish && !more:
+		case over:
 			c.finish()
 			return
 		}
@@ -89,30 +87,38 @@ func (c *Conn) finish() {
 	_ = c.nc.SetReadDeadline(time.Now().Add(linger))
 }
 
-// flush waits until all that was queued so far is written; done ends the wait.
-func (c *Conn) flush(done <-chan struct{}) error {
-	c.mu.Lock()
-	target := c.out.written + c.out.pending()
-	c.mu.Unlock()
-	return c.flushed(target, done)
+// flush waits until all that was queued so far is written. A client who resets the stream ends the wait.
+func (s *stream) flush() error {
+	s.c.mu.Lock()
+	target := s.c.out.written + s.c.out.pending()
+	s.c.mu.Unlock()
+	return s.flushed(target)
 }
 
-// flushed waits until so many bytes are written.
-func (c *Conn) flushed(target int64, done <-chan struct{}) error {
+// flushed waits until so many bytes are written. The end of the connection does not end the wait: what
+// was written before it is to be known, and the writer comes to an end of its own.
+func (s *stream) flushed(target int64) error {
+	c, done := s.c, s.done
 	for {
 		c.mu.Lock()
 		written, err, progress := c.out.written, c.out.err, c.out.progress
+		reset := s.ended
+		if c.ended != nil {
+			reset = nil
+		}
 		c.mu.Unlock()
 		switch {
-		case err != nil:
-			return err
 		case written >= target:
 			return nil
+		case err != nil:
+			return err
+		case reset != nil:
+			return reset
 		}
 		select {
 		case <-progress:
 		case <-done:
-			return net.ErrClosed
+			done = nil
 		}
 	}
 }
