@@ -3,7 +3,6 @@ package assert
 import (
 	"cmp"
 	"fmt"
-	"path"
 	"slices"
 	"strings"
 	"time"
@@ -282,15 +281,9 @@ func sortedKeys[T any](m map[string]T) []string {
 	return ks
 }
 
-// matchesRule reports whether an attempt is one that a rule's match could see;
-// headers are not recorded and count as matching.
+// matchesRule reports whether an attempt is one that a rule's match could see; what
+// is not recorded, such as headers, counts as matching.
 func matchesRule(m fault.Match, a *trace.Attempt) bool {
-	if m.Method != "" && !strings.EqualFold(m.Method, a.Method) {
-		return false
-	}
 	p, _, _ := strings.Cut(a.Path, "?")
-	if prefix, ok := strings.CutSuffix(m.Path, "*"); ok {
-		return strings.HasPrefix(p, prefix)
-	}
-	return m.Path == "" || path.Clean(m.Path) == path.Clean(p)
+	return m.MayMatch(a.Method, p)
 }

@@ -151,9 +151,14 @@ func (e *evidence) shareOff(phase, injector string) string {
 		if p.Name != phase {
 			continue
 		}
-		for _, rule := range p.Faults[injector] {
-			seen, hit := e.matched(phase, injector, rule)
-			if want, ok := planned(rule.Select, seen); ok && math.Abs(float64(hit)-want) > 1 {
+		faults := p.Faults[injector]
+		for i, rule := range faults {
+			// What else a match looks at is not recorded, so who it saw is not known.
+			if !rule.Match.ByMethodAndPath() {
+				continue
+			}
+			seen, hit := e.matched(phase, injector, rule, faults[:i])
+			if want, ok := planned(rule.Select, seen); ok && math.Abs(float64(hit)-want) > slack(faults) {
 				return fmt.Sprintf("fault %s hit %d of %d requests, planned were %.0f", rule.ID, hit, seen, want)
 			}
 		}
@@ -161,11 +166,28 @@ func (e *evidence) shareOff(phase, injector string) string {
 	return ""
 }
 
-// matched counts the arrivals of a phase that a rule could hit, and did.
-func (e *evidence) matched(phase, injector string, rule fault.Rule) (seen, hit int) {
+// slack is how far a share may be off: one request, or as many as there are rules
+// whose matches only overlap, see [fault.Phase].
+func slack(faults []fault.Rule) float64 {
+	n := 0
+	for _, r := range faults {
+		if r.Select.Kind.Draws() {
+			n++
+		}
+	}
+	return float64(max(1, n))
+}
+
+// matched counts the arrivals of a phase that a rule could hit, and did. Those that
+// an earlier rule took did not come to it, but for what other ratios took.
+func (e *evidence) matched(phase, injector string, rule fault.Rule, earlier []fault.Rule) (seen, hit int) {
+	took := map[string]bool{}
+	for _, r := range earlier {
+		took[r.ID] = !r.Select.Kind.Draws()
+	}
 	for i := range e.trace.Attempts {
 		at := &e.trace.Attempts[i]
-		if at.Injector != injector || at.Phase != phase || !matchesRule(rule.Match, at) {
+		if at.Injector != injector || at.Phase != phase || took[at.Rule] || !matchesRule(rule.Match, at) {
 			continue
 		}
 		seen++
@@ -178,6 +200,9 @@ func (e *evidence) matched(phase, injector string, rule fault.Rule) (seen, hit i
 
 // planned is how many of n requests a selection hits.
 func planned(s fault.Select, n int) (float64, bool) {
+	if s.Sticky != (fault.Sticky{}) {
+		return 0, false // It is a share of the keys, which are not recorded.
+	}
 	switch s.Kind {
 	case fault.SelectRatio:
 		return float64(n) * float64(s.Num) / float64(s.Den), true

@@ -96,10 +96,23 @@
 //	      {calls, concurrency (1), gap (0s), until?, breaker}      until: open or closed
 //	    faults:
 //	      - injector                        (the only one)
-//	        match?: {method?, path?, header?}       a path may end in *
-//	        ratio, first or script?         which of the matching requests; (all)
-//	        respond: {status, headers?, body?}, reset, close or hang: true
-//	        latency?: {fixed} or {uniform: [least, most]}
+//	        match?: {method?, path?, grpc?, query?, header?, jsonpath?, peer?}
+//	                                        path and headers also as {regex}
+//	        ratio: 30% or {of, draw (even), block (20)}     draw: even, shuffle, random
+//	        or first, after, every, script, burst: {length, gap}
+//	                                        which of the matching requests; (all)
+//	        sticky?: {header}, {cookie}, path or peer
+//	        respond: {status, headers?, body?, fill?, header_fill?, retry_after?: 2s or {date}},
+//	        reset, close, hang or pass: true, garbage: 200B
+//	        cut?: {at, bytes (0B), by (reset)}              at: start, line, head, body
+//	        malformed?, inform?: {status, times (1), every (0s)}, drip?: {chunks, over},
+//	        slice?: {size, gap (0s)}, bandwidth?: 100KiB/s, read?: 50KiB/s
+//	        connection?: tell, close, reset, half or {then, wait (0s)}
+//	        latency?: one of
+//	          {fixed}, {uniform: [least, most]}, {normal: {mean, sd, cap?}},
+//	          {lognormal: {median, p99 or sigma, cap?}}, {exponential: {mean, cap?}},
+//	          {pareto: {min, alpha, cap}}, {table: {points: {p0, .., p100}, scale (linear)}},
+//	          {trace: [..] or {file}}
 //	        hold?: {rejected (10, or twice the probes if more), max, one_by_one (false)}
 //	        stealth                         (false)
 //
@@ -135,6 +148,7 @@
 //
 //   - a fault that could never fire: no target of the phase reaches its injector, a
 //     fault before it takes all its requests, or the ratio is 0%;
+//   - ratios of more than 100% of the same requests, or that are drawn in two ways;
 //   - a hold without a declared breaker at its injector, or one that is so long (with
 //     its latency, above 0.6 of the shortest timeout and slow limit) that the held
 //     request would itself be a failure;

@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/faultline-go/faultline/breakerref"
+	"github.com/faultline-go/faultline/injector/fault"
 )
 
 // FuzzLoad loads anything. What is refused is refused with positions inside the
@@ -47,8 +48,8 @@ func FuzzLoad(f *testing.F) {
 	})
 }
 
-// checkNumbers holds a plan to what breakers can be made of: the reader speaks of
-// its own keys, so it must refuse all that breakerref would.
+// checkNumbers holds a plan to what breakers and faults can be made of: the reader
+// speaks of its own keys, so it must refuse all that breakerref and fault would.
 func checkNumbers(t *testing.T, plan *Plan) {
 	t.Helper()
 	configs := []breakerref.Config{breakerref.Default()}
@@ -61,6 +62,11 @@ func checkNumbers(t *testing.T, plan *Plan) {
 	for _, c := range configs {
 		if err := c.Validate(); err != nil {
 			t.Errorf("accepted breaker %s: %v", c.Name, err)
+		}
+	}
+	for _, in := range plan.Injectors {
+		if _, err := fault.NewPlayer(in.Script, plan.Seed); err != nil {
+			t.Errorf("accepted faults of %s: %v", in.Name, err)
 		}
 	}
 }

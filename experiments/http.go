@@ -43,16 +43,21 @@ func headers(v yamldoc.Value) map[string]string {
 			continue
 		}
 		seen.declare(e.Key, strings.ToLower(e.Name))
-		value := e.Value.Text("")
-		if strings.ContainsFunc(value, isControl) {
-			e.Value.Problemf("a header's value is one line without control characters")
-		}
 		if out == nil {
 			out = map[string]string{}
 		}
-		out[e.Name] = value
+		out[e.Name] = headerValue(e.Value)
 	}
 	return out
+}
+
+// headerValue reads the value of a header.
+func headerValue(v yamldoc.Value) string {
+	value := v.Text("")
+	if strings.ContainsFunc(value, isControl) {
+		v.Problemf("a header's value is one line without control characters")
+	}
+	return value
 }
 
 func isControl(r rune) bool { return r < ' ' && r != '\t' || r == 0x7f }

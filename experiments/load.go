@@ -15,7 +15,8 @@ type Problems = yamldoc.Problems
 type Problem = yamldoc.Problem
 
 // LoadPlan compiles the source of an experiment. The path is for messages and for
-// Plan.File; nothing is opened. The seed is taken when the file names none;
+// Plan.File; nothing is opened but the files of traces, which lie in its folder or
+// below. The seed is taken when the file names none;
 // nothing else depends on it, so a caller may set Plan.Seed afterwards. Each of
 // sets is path=value, as breakers.payments.wait=2s or phases.outage.duration=20s,
 // and changes what the file says, see [yamldoc.Doc.Set]. The error, if any, is of
@@ -23,7 +24,7 @@ type Problem = yamldoc.Problem
 func LoadPlan(path string, src []byte, seed uint64, sets ...string) (*Plan, error) {
 	doc := yamldoc.Parse(filepath.ToSlash(path), src)
 	doc.Set(sets...)
-	plan := compile(doc, seed)
+	plan := compile(doc, path, seed)
 	if err := doc.Err(); err != nil {
 		return nil, err
 	}
@@ -35,6 +36,7 @@ func LoadPlan(path string, src []byte, seed uint64, sets ...string) (*Plan, erro
 // the file, they are read so that names are known before they are referred to.
 type reader struct {
 	doc       *yamldoc.Doc
+	path      string // of the file, which traces lie beside
 	plan      *Plan
 	injectors *names
 	targets   *names
@@ -61,9 +63,10 @@ func (r *reader) flawed() func() bool {
 }
 
 // compile reads the whole document, problems or not.
-func compile(doc *yamldoc.Doc, seed uint64) *Plan {
+func compile(doc *yamldoc.Doc, path string, seed uint64) *Plan {
 	r := &reader{
 		doc:       doc,
+		path:      path,
 		plan:      &Plan{},
 		injectors: &names{kind: "injector"},
 		targets:   &names{kind: "target"},

@@ -61,6 +61,15 @@ func respondOut(r fault.Respond) *yamldoc.Out {
 	o.Put("status", r.Status)
 	o.PutIf(len(r.Headers) > 0, "headers", r.Headers)
 	o.PutIf(r.Body != "", "body", r.Body)
+	o.PutIf(r.Fill > 0, "fill", yamldoc.FormatSize(r.Fill))
+	o.PutIf(r.HeaderFill > 0, "header_fill", yamldoc.FormatSize(r.HeaderFill))
+	if a := r.RetryAfter; a != nil && a.Date {
+		date := &yamldoc.Out{}
+		date.Put("date", a.In)
+		o.Put("retry_after", date)
+	} else if a != nil {
+		o.Put("retry_after", a.In)
+	}
 	return o
 }
 
@@ -150,4 +159,18 @@ func (p *Plan) otherwise() string {
 		b.WriteString(" --set " + strconv.Quote(set))
 	}
 	return b.String()
+}
+
+// MarshalFaults writes rules as the faults of a phase, after a comment. It returns an error
+// only if they are no valid rules.
+func MarshalFaults(comment string, rules []fault.Rule) ([]byte, error) {
+	o := &yamldoc.Out{}
+	faults := make([]*yamldoc.Out, 0, len(rules))
+	for _, r := range rules {
+		one := &yamldoc.Out{}
+		putFault(one, r)
+		faults = append(faults, one)
+	}
+	o.Put("faults", faults)
+	return yamldoc.Marshal(comment, o)
 }

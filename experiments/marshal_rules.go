@@ -1,6 +1,9 @@
 package experiments
 
 import (
+	"maps"
+	"slices"
+
 	"github.com/faultline-go/faultline/assert"
 	"github.com/faultline-go/faultline/injector/fault"
 	"github.com/faultline-go/faultline/internal/yamldoc"
@@ -8,29 +11,11 @@ import (
 
 // putFault writes one rule of a script.
 func putFault(o *yamldoc.Out, r fault.Rule) {
-	m := &yamldoc.Out{}
-	m.PutIf(r.Match.Method != "", "method", r.Match.Method)
-	m.PutIf(r.Match.Path != "", "path", r.Match.Path)
-	m.PutIf(len(r.Match.Header) > 0, "header", r.Match.Header)
-	o.PutIf(r.Match.Method != "" || r.Match.Path != "" || len(r.Match.Header) > 0, "match", m)
-	switch s := r.Select; s.Kind {
-	case fault.SelectRatio:
-		o.Put("ratio", yamldoc.FormatShare(yamldoc.Share{Num: s.Num, Den: s.Den}.Float()))
-	case fault.SelectFirst:
-		o.Put("first", s.First)
-	case fault.SelectScript:
-		o.Put("script", s.Pattern)
-	case fault.SelectAll:
+	if !r.Match.Everything() {
+		o.Put("match", matchOut(r.Match))
 	}
-	if l := r.Latency; l.Max > 0 {
-		latency := &yamldoc.Out{}
-		if l.Min == l.Max {
-			latency.Put("fixed", l.Max)
-		} else {
-			latency.Put("uniform", uniformOut(l.Min, l.Max))
-		}
-		o.Put("latency", latency)
-	}
+	putSelection(o, r.Select)
+	putLatency(o, r.Latency)
 	if h := r.Hold; h != nil {
 		hold := &yamldoc.Out{}
 		hold.Put("rejected", h.Rejected)
@@ -44,10 +29,120 @@ func putFault(o *yamldoc.Out, r fault.Rule) {
 	case fault.ActionReset, fault.ActionClose, fault.ActionHang, fault.ActionRefuse, fault.ActionUnreachable, fault.ActionDeaf:
 		o.Put(string(r.Action), true)
 	case fault.ActionGarbage:
-		o.Put("garbage", r.Garbage)
+		o.Put("garbage", yamldoc.FormatSize(int64(r.Garbage)))
+	case fault.ActionTLS, fault.ActionTCP, fault.ActionSettings: // Experiments have none.
 	case fault.ActionPass:
+		o.PutIf(r.Latency.Longest() == 0 && r.Hold == nil && r.Form == (fault.Form{}) && r.ReadRate == 0, "pass", true)
 	}
 	o.PutIf(r.Stealth, "stealth", true)
+	o.PutIf(r.ReadRate > 0, "read", yamldoc.FormatSize(r.ReadRate)+"/s")
+	putForm(o, r.Form)
+}
+
+// putForm writes how an answer is sent.
+func putForm(o *yamldoc.Out, f fault.Form) {
+	part := func(there bool, key string, fill func(o *yamldoc.Out)) {
+		if there {
+			one := &yamldoc.Out{}
+			fill(one)
+			o.Put(key, one)
+		}
+	}
+	part(f.Cut != nil, "cut", func(o *yamldoc.Out) {
+		o.Put("at", string(f.Cut.At))
+		o.PutIf(f.Cut.At == fault.CutBody, "bytes", yamldoc.FormatSize(f.Cut.Bytes))
+		o.Put("by", string(f.Cut.By))
+	})
+	o.PutIf(f.Malformed != "", "malformed", string(f.Malformed))
+	part(f.Inform != nil, "inform", func(o *yamldoc.Out) {
+		o.Put("status", f.Inform.Status)
+		o.Put("times", f.Inform.Times)
+		o.PutIf(f.Inform.Every > 0, "every", f.Inform.Every)
+	})
+	part(f.Drip != nil, "drip", func(o *yamldoc.Out) {
+		o.Put("chunks", f.Drip.Chunks)
+		o.Put("over", f.Drip.Over)
+	})
+	part(f.Slice != nil, "slice", func(o *yamldoc.Out) {
+		o.Put("size", yamldoc.FormatSize(f.Slice.Size))
+		o.PutIf(f.Slice.Gap > 0, "gap", f.Slice.Gap)
+	})
+	o.PutIf(f.Bandwidth > 0, "bandwidth", yamldoc.FormatSize(f.Bandwidth)+"/s")
+	part(f.After != nil, "connection", func(o *yamldoc.Out) {
+		o.Put("then", string(f.After.Do))
+		o.PutIf(f.After.Wait > 0, "wait", f.After.Wait)
+	})
+}
+
+// matchOut writes whom a rule hits.
+func matchOut(m fault.Match) *yamldoc.Out {
+	o := &yamldoc.Out{}
+	o.PutIf(m.Method != "", "method", m.Method)
+	o.PutIf(m.Path != "", "path", m.Path)
+	if m.PathRegex != "" {
+		o.Put("path", regexOut(m.PathRegex))
+	}
+	o.PutIf(m.GRPC != "", "grpc", m.GRPC)
+	o.PutIf(len(m.Query) > 0, "query", m.Query)
+	if len(m.Header)+len(m.HeaderRegex) > 0 {
+		header := &yamldoc.Out{}
+		for _, key := range slices.Sorted(maps.Keys(m.Header)) {
+			header.Put(key, m.Header[key])
+		}
+		for _, key := range slices.Sorted(maps.Keys(m.HeaderRegex)) {
+			header.Put(key, regexOut(m.HeaderRegex[key]))
+		}
+		o.Put("header", header)
+	}
+	o.PutIf(len(m.JSONPath) > 0, "jsonpath", m.JSONPath)
+	o.PutIf(m.Peer != "", "peer", m.Peer)
+	return o
+}
+
+func regexOut(expr string) *yamldoc.Out {
+	o := &yamldoc.Out{}
+	o.Put("regex", expr)
+	return o
+}
+
+// putSelection writes which of the requests that match are hit.
+func putSelection(o *yamldoc.Out, s fault.Select) {
+	share := func() string { return yamldoc.FormatShare(yamldoc.Share{Num: s.Num, Den: s.Den}.Float()) }
+	below := &yamldoc.Out{}
+	switch s.Kind {
+	case fault.SelectRatio:
+		o.Put("ratio", share())
+	case fault.SelectShuffle:
+		below.Put("of", share())
+		below.Put("draw", drawShuffle)
+		below.Put("block", s.Block)
+		o.Put("ratio", below)
+	case fault.SelectRandom:
+		below.Put("of", share())
+		below.Put("draw", drawRandom)
+		o.Put("ratio", below)
+	case fault.SelectFirst:
+		o.Put("first", s.First)
+	case fault.SelectAfter:
+		o.Put("after", s.After)
+	case fault.SelectEvery:
+		o.Put("every", s.Every)
+	case fault.SelectScript:
+		o.Put("script", s.Pattern)
+	case fault.SelectBurst:
+		below.Put("length", s.Length)
+		below.Put("gap", s.Gap)
+		o.Put("burst", below)
+	case fault.SelectAll:
+	}
+	switch key := s.Sticky; key.By {
+	case fault.StickyHeader, fault.StickyCookie:
+		named := &yamldoc.Out{}
+		named.Put(string(key.By), key.Name)
+		o.Put("sticky", named)
+	case fault.StickyPath, fault.StickyPeer:
+		o.Put("sticky", string(key.By))
+	}
 }
 
 // assertionOut writes an assertion, its rule's key first after its id and phase.

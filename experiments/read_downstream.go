@@ -86,7 +86,7 @@ func (a *assertion) keptWaiting(v yamldoc.Value, injector string, wait time.Dura
 		}
 	}
 	for _, rule := range p.Faults[injector] {
-		most = max(most, rule.Latency.Max)
+		most = max(most, rule.Latency.Longest())
 		if rule.Action == fault.ActionHang {
 			most = max(most, wait+1)
 		}

@@ -1,7 +1,7 @@
 package experiments
 
 import (
-	"maps"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -35,41 +35,40 @@ func (r *reader) faults(p *Phase, v yamldoc.Value) {
 	}
 }
 
-// add gives a phase one more fault, which must have something left to hit.
+// add gives a phase one more fault, which must get along with those before it.
 func (p *Phase) add(v yamldoc.Value, injector string, rule fault.Rule) {
-	for _, earlier := range p.Faults[injector] {
-		if shadows(earlier, rule) {
-			v.Problemf("could never fire: fault %s before it takes every such request", earlier.ID)
-			break
-		}
+	earlier := p.Faults[injector]
+	if text := fault.Against(earlier, rule, func(i int) string { return "fault " + earlier[i].ID }); text != "" {
+		v.Problemf("%s", text)
 	}
 	if p.Faults == nil {
 		p.Faults = map[string][]fault.Rule{}
 	}
-	p.Faults[injector] = append(p.Faults[injector], rule)
-}
-
-// shadows reports whether a rule leaves nothing for a later one. It knows the two
-// plain cases: the earlier one takes everything, or just the same.
-func shadows(earlier, later fault.Rule) bool {
-	e, l := earlier.Match, later.Match
-	all := e.Method == "" && e.Path == "" && len(e.Header) == 0
-	same := e.Method == l.Method && e.Path == l.Path && maps.Equal(e.Header, l.Header)
-	return earlier.Select.Kind == fault.SelectAll && (all || same)
+	p.Faults[injector] = append(earlier, rule)
 }
 
 func (r *reader) fault(m *yamldoc.Map, injector string) fault.Rule {
 	rule := fault.Rule{
 		Match:   requestMatch(m.Get("match")),
 		Select:  selection(m),
-		Latency: latency(m.Get("latency")),
+		Latency: r.latency(m.Get("latency")),
 	}
 	action(&rule, m)
 	rule.Stealth = m.Get("stealth").Bool(false)
 	if rule.Stealth && rule.Action != fault.ActionReset && rule.Action != fault.ActionClose {
 		m.Lacks(m.Get("stealth"), []string{"reset", "close"}, "goes with reset or close, the faults of a connection")
 	}
-	rule.Hold = r.hold(m.Get("hold"), injector, rule.Latency.Max)
+	rule.ReadRate = m.Get("read").Throughput(0)
+	rule.Form = form(m)
+	if answers := rule.Action == fault.ActionRespond || rule.Action == fault.ActionPass; !answers {
+		for _, key := range formKeys() {
+			if v := m.Get(key); v.Exists() {
+				v.Problemf("is how an answer is sent, and %s gives none", rule.Action)
+			}
+		}
+		rule.Form = fault.Form{}
+	}
+	rule.Hold = r.hold(m.Get("hold"), injector, rule.Latency.Longest())
 	if rule.Action == fault.ActionHang {
 		for _, key := range []string{"latency", "hold"} {
 			if v := m.Get(key); v.Exists() {
@@ -80,20 +79,33 @@ func (r *reader) fault(m *yamldoc.Map, injector string) fault.Rule {
 	return rule
 }
 
+// actions are the keys of a fault that say what happens instead of the healthy answer.
+func actions() []string { return []string{"respond", "reset", "close", "hang", "garbage", "pass"} }
+
 // action reads what happens to a request that the rule hits.
 func action(rule *fault.Rule, m *yamldoc.Map) {
-	key := m.Choice("respond", "reset", "close", "hang")
-	if key == "respond" {
+	key := m.Choice(actions()...)
+	switch key {
+	case "respond":
 		rm := m.Get(key).Map("{status: 503}")
 		rule.Action = fault.ActionRespond
-		rule.Respond = respond(rm, rm.Need("status"))
+		rule.Respond = filled(rm, respond(rm, rm.Need("status")))
 		rm.Done()
 		return
-	}
-	if key == "" {
+	case "garbage":
+		v := m.Get(key)
+		n := v.Size(1, 1)
+		if n > fault.MostGarbage {
+			v.Problemf("is more than %s, the most that is made", yamldoc.FormatSize(fault.MostGarbage))
+			n = 1
+		}
+		rule.Action, rule.Garbage = fault.ActionGarbage, int(n)
+		return
+	case "":
 		rule.Action = fault.ActionPass
-		if m.Exists() && !m.Has("latency") && !m.Has("hold") {
-			m.Lacks(m.Value, []string{"respond", "reset", "close", "hang", "latency", "hold"}, "does nothing; give it respond, reset, close, hang, latency or hold")
+		does := slices.Concat(actions(), []string{"latency", "hold", "read"}, formKeys())
+		if m.Exists() && !slices.ContainsFunc(does, m.Has) {
+			m.Lacks(m.Value, does, "does nothing; give it %s, latency, hold or read, or say how the answer is sent", strings.Join(actions(), ", "))
 		}
 		return
 	}
@@ -101,57 +113,4 @@ func action(rule *fault.Rule, m *yamldoc.Map) {
 	if !m.Get(key).Bool(true) {
 		m.Get(key).Problemf("is true or left out")
 	}
-}
-
-// requestMatch reads whom a rule hits.
-func requestMatch(v yamldoc.Value) fault.Match {
-	m := v.Map("{method: POST, path: /charges*}")
-	defer m.Done()
-	return fault.Match{
-		Method: method(m.Get("method"), ""),
-		Path:   pathPattern(m.Get("path")),
-		Header: headers(m.Get("header")),
-	}
-}
-
-// selection reads which of the requests that match are hit.
-func selection(m *yamldoc.Map) fault.Select {
-	switch m.Choice("ratio", "first", "script") {
-	case "ratio":
-		v := m.Get("ratio")
-		share, ok := v.ExactShare()
-		if ok && share.Num == 0 {
-			v.Problemf("0%% hits nothing, so this fault would never fire")
-		}
-		return fault.Select{Kind: fault.SelectRatio, Num: share.Num, Den: share.Den}
-	case "first":
-		return fault.Select{Kind: fault.SelectFirst, First: uint64(m.Get("first").Count(1, 1))}
-	case "script":
-		v := m.Get("script")
-		pattern := v.NonEmpty()
-		if pattern != "" && (strings.Trim(pattern, "X.") != "" || !strings.Contains(pattern, "X")) {
-			v.Problemf("%q is not a script; it is a row of X (hit) and . (pass) with at least one X, one letter a request", pattern)
-		}
-		return fault.Select{Kind: fault.SelectScript, Pattern: pattern}
-	}
-	return fault.Select{Kind: fault.SelectAll}
-}
-
-// latency reads what is added to a request's time.
-func latency(v yamldoc.Value) fault.Latency {
-	m := v.Map("{fixed: 5ms}")
-	defer m.Done()
-	switch m.Choice("fixed", "uniform") {
-	case "fixed":
-		d := m.Get("fixed").Duration(0)
-		return fault.Latency{Min: d, Max: d}
-	case "uniform":
-		l := fault.Latency{}
-		l.Min, l.Max = uniform(m.Get("uniform"))
-		return l
-	}
-	if m.Exists() {
-		m.Lacks(m.Value, []string{"fixed", "uniform"}, "says neither fixed nor uniform, as {fixed: 60ms} or {uniform: [10ms, 50ms]}")
-	}
-	return fault.Latency{}
 }

@@ -23,9 +23,13 @@ func (r *reader) hold(v yamldoc.Value, injector string, latency time.Duration) *
 	if h.Probes == 0 {
 		return h
 	}
+	if latency == fault.Never {
+		most.Problemf("a request that is held may then be late by any time; give the latency a cap")
+		return h
+	}
 	limit, among := r.patience(injector)
 	allowed := limit / 5 * 3
-	if took := h.Max + latency; took > allowed {
+	if took := h.Max + min(latency, fault.Never-h.Max); took > allowed {
 		most.Problemf("a request would be held for up to %s (max and latency), above %s, 0.6 of the shortest of %s; "+
 			"a longer hold could make it slow or time out, and so a failure by itself",
 			yamldoc.FormatDuration(took), yamldoc.FormatDuration(allowed), strings.Join(among, ", "))

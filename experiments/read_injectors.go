@@ -56,7 +56,7 @@ func stub(v yamldoc.Value) *Stub {
 	m := v.Map("{status: 200}")
 	defer m.Done()
 	return &Stub{
-		Respond: respond(m, m.Get("status")),
+		Respond: filled(m, respond(m, m.Get("status"))),
 		Latency: m.Get("latency").DurationOrZero(0),
 	}
 }

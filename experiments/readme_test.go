@@ -35,7 +35,7 @@ func readerKeys(t *testing.T) []string {
 			t.Fatal(err)
 		}
 		doc := yamldoc.Parse(file, src)
-		compile(doc, testSeed)
+		compile(doc, file, testSeed)
 		for _, key := range doc.Keys() {
 			known[strings.ReplaceAll(key.Path, "*", "NAME")] = true
 		}

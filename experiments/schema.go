@@ -40,15 +40,17 @@ type keys map[string]schema
 
 // The scalars of the format, in the schema's definitions.
 const (
-	textDef     = "text"
-	nameDef     = "name"
-	durationDef = "duration"
-	shareDef    = "share"
-	rateDef     = "rate"
-	pathDef     = "path"
-	urlDef      = "url"
-	failureDef  = "failure"
-	criteria    = "criterion"
+	textDef       = "text"
+	nameDef       = "name"
+	durationDef   = "duration"
+	sizeDef       = "size"
+	throughputDef = "throughput"
+	shareDef      = "share"
+	rateDef       = "rate"
+	pathDef       = "path"
+	urlDef        = "url"
+	failureDef    = "failure"
+	criteria      = "criterion"
 )
 
 // definitions are the scalars. A text may be written without quotes, so that it
@@ -63,14 +65,16 @@ func definitions() schema {
 	word["type"] = []string{"string", "number", "boolean"}
 	failed := pattern(`([1-5]xx|[1-5][0-9][0-9]|reset|eof|timeout|slow ?> ?`+duration+`)`, "")
 	return schema{
-		textDef:     schema{"type": []string{"string", "number", "boolean"}},
-		nameDef:     word,
-		durationDef: pattern(duration, "a duration, as 5s, 250ms or 1m30s"),
-		shareDef:    pattern(number+`%`, "a share in percent, as 50% or 0.5%"),
-		rateDef:     pattern(`(0|[1-9][0-9]*)/[smh]`, "a rate, as 100/s, 30/m or 5/h"),
-		pathDef:     pattern(`/.*`, "a path, as /pay*"),
-		urlDef:      pattern(`https?://.+`, "an address, as http://127.0.0.1:8080"),
-		failureDef:  schema{"anyOf": []schema{{"type": "string", "pattern": failed["pattern"]}, {"type": "integer", "minimum": 100, "maximum": 599}}},
+		textDef:       schema{"type": []string{"string", "number", "boolean"}},
+		nameDef:       word,
+		durationDef:   pattern(duration, "a duration, as 5s, 250ms or 1m30s"),
+		sizeDef:       pattern(`^[0-9]+ *([KMG]iB|kB|MB|GB|B)$`, "a number of bytes, as 64KiB or 200B"),
+		throughputDef: pattern(`^[0-9]+ *([KMG]iB|kB|MB|GB|B)/s$`, "bytes a second, as 100KiB/s"),
+		shareDef:      pattern(number+`%`, "a share in percent, as 50% or 0.5%"),
+		rateDef:       pattern(`(0|[1-9][0-9]*)/[smh]`, "a rate, as 100/s, 30/m or 5/h"),
+		pathDef:       pattern(`/.*`, "a path, as /pay*"),
+		urlDef:        pattern(`https?://.+`, "an address, as http://127.0.0.1:8080"),
+		failureDef:    schema{"anyOf": []schema{{"type": "string", "pattern": failed["pattern"]}, {"type": "integer", "minimum": 100, "maximum": 599}}},
 		criteria: pattern(`([A-Za-z0-9][A-Za-z0-9_-]*\.share *[<>]= *`+number+`%|([A-Za-z0-9][A-Za-z0-9_-]*\.)?latency\.(p50|p90|p95|p99|max) *<= *`+duration+`)`,
 			"a criterion, as primary.share >= 99.5% or latency.p99 <= 300ms"),
 	}

@@ -1,6 +1,11 @@
 package experiments
 
-import "maps"
+import (
+	"maps"
+	"slices"
+
+	"github.com/faultline-go/faultline/injector/fault"
+)
 
 // sutSchema is the system under test: of four ways to have one, one is taken.
 func sutSchema() schema {
@@ -54,6 +59,33 @@ func routeSchema() schema {
 
 func statusSchema() schema { return schema{"type": "integer", "minimum": 200, "maximum": 599} }
 
+// fillSchema is what only a dependency's answer has.
+func fillSchema() keys {
+	return keys{
+		"fill": ref(sizeDef), "header_fill": ref(sizeDef),
+		"retry_after": {"anyOf": []schema{ref(durationDef), object(keys{"date": ref(durationDef)}, "date")}},
+	}
+}
+
+// formSchema is how an answer is sent.
+func formSchema() keys {
+	var malformed []string
+	for _, m := range fault.Malformations() {
+		malformed = append(malformed, string(m))
+	}
+	then := oneOf("tell", "close", "reset", "half")
+	return keys{
+		"cut": object(keys{"at": oneOf("start", "line", "head", "body"), "bytes": ref(sizeDef), "by": oneOf("reset", "close", "hang")}, "at").
+			with("if", required("bytes")).with("then", schema{"properties": map[string]any{"at": schema{"const": "body"}}}),
+		"malformed":  oneOf(malformed...),
+		"inform":     object(keys{"status": {"enum": []int{100, 102, 103}}, "times": count(1), "every": ref(durationDef)}, "status"),
+		"drip":       object(keys{"chunks": count(1), "over": ref(durationDef)}, "chunks", "over"),
+		"slice":      object(keys{"size": ref(sizeDef), "gap": ref(durationDef)}, "size"),
+		"bandwidth":  ref(throughputDef),
+		"connection": {"anyOf": []schema{then, object(keys{"then": then, "wait": ref(durationDef)}, "then")}},
+	}
+}
+
 // answerSchema is a canned answer.
 func answerSchema() keys {
 	return keys{"status": statusSchema(), "headers": named(ref(textDef)), "body": ref(textDef)}
@@ -82,7 +114,7 @@ func injectorSchema() schema {
 	return object(keys{
 		"listen":   {"type": "string", "pattern": ":[0-9]+$"},
 		"upstream": ref(urlDef),
-		"stub":     object(plus(answerSchema(), keys{"latency": ref(durationDef)})),
+		"stub":     object(plus(plus(answerSchema(), fillSchema()), keys{"latency": ref(durationDef)})),
 	}).with("oneOf", anyKey("upstream", "stub"))
 }
 
@@ -93,7 +125,7 @@ func loadSchema() schema {
 	}, "name", "path")
 	class := object(keys{
 		"status": some(statusSchema()), "header": named(ref(textDef)), "contains": some(ref(textDef)), "regex": some(ref(textDef)),
-		"jsonpath": schema{"type": "object", "minProperties": 1, "additionalProperties": schema{"type": []string{"string", "number", "boolean", "null"}}},
+		"jsonpath": jsonPathSchema(),
 	}).with("minProperties", 1)
 	return object(keys{
 		"rate": ref(rateDef), "timeout": ref(durationDef), "max_in_flight": count(1),
@@ -144,18 +176,68 @@ func uniformSchema() schema {
 	return list(ref(durationDef)).with("minItems", 2).with("maxItems", 2)
 }
 
-func faultSchema() schema {
-	answer := object(answerSchema(), "status")
+// matchSchema is whom a fault hits.
+func matchSchema() schema {
+	regex := object(keys{"regex": ref(textDef)}, "regex")
 	return object(keys{
+		"method": methodSchema(), "path": {"anyOf": []schema{ref(pathDef), regex}},
+		"grpc":  {"type": "string", "pattern": `^[^/*]+/([^/*]+|\*)$`},
+		"query": named(ref(textDef)), "header": named(schema{"anyOf": []schema{ref(textDef), regex}}),
+		"jsonpath": jsonPathSchema(), "peer": {"type": "string", "pattern": "^[0-9A-Fa-f:.]+(/[0-9]+)?$"},
+	}).with("allOf", []schema{apart("grpc", "method"), apart("grpc", "path")})
+}
+
+// jsonPathSchema is what is looked for in a body.
+func jsonPathSchema() schema {
+	return schema{"type": "object", "minProperties": 1, "additionalProperties": schema{"type": []string{"string", "number", "boolean", "null"}}}
+}
+
+// latencySchema is one law of latencies.
+func latencySchema() schema {
+	number := schema{"type": "number", "minimum": 0.01, "maximum": 100}
+	points := named(ref(durationDef)).with("propertyNames", schema{"pattern": `^p(0|[1-9][0-9]*)(\.[0-9]+)?$`}).with("required", []string{"p0", "p100"})
+	return object(keys{
+		"fixed": ref(durationDef), "uniform": uniformSchema(),
+		"normal":      object(keys{"mean": ref(durationDef), "sd": ref(durationDef), "cap": ref(durationDef)}, "mean", "sd"),
+		"lognormal":   object(keys{"median": ref(durationDef), "p99": ref(durationDef), "sigma": number, "cap": ref(durationDef)}, "median").with("oneOf", anyKey("p99", "sigma")),
+		"exponential": object(keys{"mean": ref(durationDef), "cap": ref(durationDef)}, "mean"),
+		"pareto":      object(keys{"min": ref(durationDef), "alpha": number, "cap": ref(durationDef)}, "min", "alpha", "cap"),
+		"table":       object(keys{"points": points, "scale": oneOf("linear", "log")}, "points"),
+		"trace":       {"anyOf": []schema{some(ref(durationDef)), object(keys{"file": ref(textDef)}, "file")}},
+	}).with("oneOf", anyKey(laws()...))
+}
+
+// ratioSchema is a share, or one with how it is drawn.
+func ratioSchema() schema {
+	drawn := object(keys{
+		"of": ref(shareDef), "draw": oneOf(drawEven, drawShuffle, drawRandom),
+		"block": {"type": "integer", "minimum": 2, "maximum": largestBlock},
+	}, "of").with("if", required("block")).with("then", schema{
+		"required": []string{"draw"}, "properties": map[string]any{"draw": schema{"const": drawShuffle}},
+	})
+	return schema{"anyOf": []schema{ref(shareDef), drawn}}
+}
+
+func faultSchema() schema {
+	answer := object(plus(answerSchema(), fillSchema()), "status")
+	return object(plus(formSchema(), keys{
 		"injector": ref(nameDef),
-		"match":    object(keys{"method": methodSchema(), "path": ref(pathDef), "header": named(ref(textDef))}),
-		"ratio":    ref(shareDef), "first": count(1), "script": {"type": "string", "pattern": "^[X.]*X[X.]*$"},
-		"respond": answer, "reset": isTrue(), "close": isTrue(), "hang": isTrue(),
-		"latency": object(keys{"fixed": ref(durationDef), "uniform": uniformSchema()}).with("oneOf", anyKey("fixed", "uniform")),
+		"match":    matchSchema(),
+		"ratio":    ratioSchema(), "first": count(1), "script": {"type": "string", "pattern": "^[X.]*X[X.]*$"},
+		"after": count(1), "every": count(2), "burst": object(keys{"length": count(1), "gap": count(1)}, "length", "gap"),
+		"sticky": {"anyOf": []schema{
+			oneOf("path", "peer"),
+			object(keys{"header": {"type": "string"}, "cookie": ref(textDef)}).with("oneOf", anyKey("header", "cookie")),
+		}},
+		"respond": answer, "reset": isTrue(), "close": isTrue(), "hang": isTrue(), "garbage": ref(sizeDef), "pass": isTrue(), "read": ref(throughputDef),
+		"latency": latencySchema(),
 		"hold":    object(keys{"max": ref(durationDef), "rejected": count(1), "one_by_one": boolean()}, "max"),
 		"stealth": boolean(),
-	}).with("anyOf", anyKey("respond", "reset", "close", "hang", "latency", "hold")).with("allOf", []schema{
-		apart("respond", "reset", "close", "hang"), apart("ratio", "first", "script"), apart("hang", "latency"), apart("hang", "hold"),
+	})).with("anyOf", anyKey(slices.Concat(actions(), []string{"latency", "hold", "read"}, formKeys())...)).with("allOf", []schema{
+		{"if": schema{"anyOf": anyKey("reset", "close", "hang", "garbage")}, "then": schema{"not": schema{"anyOf": anyKey(formKeys()...)}}},
+		apart("drip", "slice"), apart("cut", "connection"),
+		{"if": required("sticky"), "then": schema{"anyOf": anyKey(selections()...)}},
+		apart(actions()...), apart(selections()...), apart("hang", "latency"), apart("hang", "hold"),
 		{"if": schema{"required": []string{"stealth"}, "properties": schema{"stealth": schema{"const": true}}}, "then": schema{"anyOf": anyKey("reset", "close")}},
 	})
 }

@@ -19,7 +19,7 @@ func TestTypoIsOneProblem(t *testing.T) {
 			t.Fatal(err)
 		}
 		doc := yamldoc.Parse(file, src)
-		compile(doc, testSeed)
+		compile(doc, file, testSeed)
 		if err := doc.Err(); err != nil {
 			t.Fatal(err)
 		}
@@ -61,7 +61,7 @@ func TestBadSectionIsOneProblem(t *testing.T) {
 		t.Fatal(err)
 	}
 	doc := yamldoc.Parse(file, src)
-	compile(doc, testSeed)
+	compile(doc, file, testSeed)
 	for _, key := range doc.Keys() {
 		if strings.Contains(key.Path, ".") || len(key.At) == 0 {
 			continue

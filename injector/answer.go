@@ -92,6 +92,7 @@ type answerWriter struct {
 	status int
 	last   time.Time // before the last bytes were handed over
 	err    error     // the first error of a write
+	filled int64     // bytes of filler that were sent
 }
 
 // WriteHeader notes a final status.
@@ -121,7 +122,8 @@ func (w *answerWriter) Write(p []byte) (int, error) {
 func (w *answerWriter) sendFrom(body *bytes.Reader, n int64) {
 	// Both errors are kept: that of reading, which there is none of, and that of writing.
 	sent, _ := io.CopyN(struct{ io.Writer }{w}, body, min(n, int64(body.Len())))
-	_ = fill(w, n-sent)
+	_ = wire.WriteFill(w, w.filled, n-sent)
+	w.filled += n - sent
 }
 
 // Hijack notes that the connection becomes a tunnel: the answer was a 101.

@@ -30,6 +30,9 @@ func (w watched) Accept() (net.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
+	if w.injector.room != nil {
+		c = w.injector.secure(c)
+	}
 	closed := make(chan struct{})
 	return &conn{
 		Conn: c, injector: w.injector, closed: closed, close: sync.OnceFunc(func() { close(closed) }),
@@ -103,17 +106,21 @@ func (c *conn) Close() error {
 	return c.Conn.Close()
 }
 
-// slow has so many bytes a second sent from now on; 0: as many as there are.
-func (c *conn) slow(rate int64) {
+// slow has so many bytes a second sent from now on, until enough; 0: as many as there are.
+func (c *conn) slow(rate int64, enough <-chan struct{}) {
 	if rate == 0 {
 		c.pace.Store(nil)
 		return
 	}
-	c.pace.Store(&pacer{pace: pace{rate: rate}})
+	c.pace.Store(&pacer{pace: pace{rate: rate}, enough: enough})
 }
 
 // pacer sends at a pace. Who sends on a connection does so alone.
-type pacer struct{ pace }
+type pacer struct {
+	pace
+
+	enough <-chan struct{}
+}
 
 // write sends p, piece by piece.
 func (s *pacer) write(c *conn, p []byte) (int, error) {
@@ -122,6 +129,8 @@ func (s *pacer) write(c *conn, p []byte) (int, error) {
 		timer := time.NewTimer(time.Until(s.due(n, time.Now())))
 		select {
 		case <-timer.C:
+		case <-s.enough:
+			timer.Stop()
 		case <-c.closed:
 			timer.Stop()
 			return sent, net.ErrClosed

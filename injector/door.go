@@ -20,7 +20,9 @@ type door struct {
 	conns  chan net.Conn // for the server
 	errs   chan error    // of accepting, for the server: it knows which ones it survives
 	closed chan struct{}
-	close  func() // closes closed, once
+	close  func()      // closes closed, once
+	hold   func() bool // whether one more caller may be parked
+	free   func(n int) // so many are parked no longer
 	wait   sync.WaitGroup
 
 	mu     sync.Mutex
@@ -90,7 +92,7 @@ func (d *door) is(ln net.Listener) bool {
 // take hands a caller to the server, or parks it.
 func (d *door) take(c net.Conn) {
 	d.mu.Lock()
-	if d.mode == fault.ActionDeaf {
+	if d.mode == fault.ActionDeaf && d.hold() {
 		d.parked = append(d.parked, c)
 		d.mu.Unlock()
 		return
@@ -153,6 +155,7 @@ func (d *door) open() error {
 	d.mode = ""
 	parked := d.parked
 	d.parked = nil
+	d.free(len(parked))
 	for _, c := range parked {
 		d.wait.Go(func() { d.hand(c) })
 	}
@@ -200,6 +203,7 @@ func (d *door) Close() error {
 	for _, c := range d.parked {
 		_ = c.Close()
 	}
+	d.free(len(d.parked))
 	d.ln, d.keep, d.parked = nil, nil, nil
 	d.mu.Unlock()
 	d.wait.Wait()

@@ -24,7 +24,8 @@ func bound(addr string) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	family, sa := syscall.AF_INET6, syscall.Sockaddr(nil)
+	family := syscall.AF_INET6
+	var sa syscall.Sockaddr
 	if ip := a.IP.To4(); ip != nil {
 		family, sa = syscall.AF_INET, &syscall.SockaddrInet4{Port: a.Port, Addr: [4]byte(ip)}
 	} else {

@@ -4,6 +4,7 @@ import (
 	"io"
 	"log/slog"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
@@ -34,7 +35,9 @@ func (i *Injector) serveH2(w http.ResponseWriter, r *http.Request) {
 	if err != nil {
 		return
 	}
-	p := i.phase.Load()
+	stage := i.phase.Load()
+	odd, of := i.settingsFor(stage, r.RemoteAddr)
+	defer i.release(odd != nil, false)
 	o := h2.Options{
 		Handler: http.HandlerFunc(i.serve),
 		Logger:  i.log,
@@ -45,16 +48,15 @@ func (i *Injector) serveH2(w http.ResponseWriter, r *http.Request) {
 	if half, ok := c.Conn.(interface{ CloseWrite() error }); ok {
 		o.CloseWrite = half.CloseWrite
 	}
-	odd := p.faults.Connect()
 	if odd != nil {
 		o.Settings = h2.Settings{MaxStreams: odd.MaxStreams, InitialWindow: odd.InitialWindow, NoUpdates: odd.NoUpdates, AckDelay: odd.AckDelay}
 	}
 	s := h2.New(nc, o)
 	i.mu.Lock()
-	i.multiplexed[s] = odd != nil
+	i.multiplexed[s] = of
 	i.mu.Unlock()
-	if now := i.phase.Load(); now != p && (odd != nil || now.odd()) {
-		dismiss(s) // It began between two phases.
+	if now := i.phase.Load(); now != stage && (now.door != "" || now.outgrows(stage, of)) {
+		dismiss(s) // It began between two stages.
 	}
 	s.Serve(r.Context())
 	i.mu.Lock()
@@ -62,16 +64,30 @@ func (i *Injector) serveH2(w http.ResponseWriter, r *http.Request) {
 	i.mu.Unlock()
 }
 
-// odd reports whether connections of the phase are not served as those of others.
-func (p *phase) odd() bool { return p.door != "" || p.settings }
+// settingsFor asks the stage with which settings a connection begins, and whose they are; nil: a
+// sound server's.
+func (i *Injector) settingsFor(s *stage, peer string) (*fault.H2Settings, *phase) {
+	v, p := i.ask(s, fault.Request{Layer: fault.LayerH2, Peer: peer}, time.Now())
+	if v.Rule == nil || i.permit(v.Rule, p, false) != "" {
+		return nil, nil
+	}
+	return v.Rule.Settings, p
+}
 
-// dismissH2 has the connections go that do not belong to a phase that begins: all of them where
-// the phase is about connections, those of a phase that was otherwise.
-func (i *Injector) dismissH2(next *phase) {
+// outgrows reports whether a connection that began in an earlier stage, with the settings of
+// this phase (nil: of none), is not for this one: that phase is over, or one with settings has begun.
+func (s *stage) outgrows(earlier *stage, of *phase) bool {
+	return of != nil && !slices.Contains(s.all, of) || slices.ContainsFunc(s.all, func(p *phase) bool {
+		return p.settings && !slices.Contains(earlier.all, p)
+	})
+}
+
+// dismissH2 has connections go, by whose settings they have.
+func (i *Injector) dismissH2(goes func(of *phase) bool) {
 	i.mu.Lock()
 	var leaving []*h2.Conn
-	for s, odd := range i.multiplexed {
-		if odd || next.odd() {
+	for s, of := range i.multiplexed {
+		if goes(of) {
 			leaving = append(leaving, s)
 		}
 	}
@@ -134,10 +150,12 @@ func (x *exchange) misfit(what string) ending {
 		x.log.LogAttrs(x.r.Context(), slog.LevelError, "a fault was not played",
 			slog.String("injector", x.cfg.Name), slog.String("rule", id), slog.String("reason", what))
 	}
-	return x.answer(newAnswer(fault.Respond{
+	e := x.answer(newAnswer(fault.Respond{
 		Status: http.StatusNotImplemented,
 		Body:   "faultline: injector " + x.cfg.Name + ": fault " + id + ": " + what + "\n",
 	}))
+	e.detail = "the fault was not played: " + what
+	return e
 }
 
 // noteMisfit counts one, and reports whether it is the first of its kind.

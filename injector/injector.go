@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"maps"
 	"net"
 	"net/http"
 	"net/url"
@@ -30,17 +29,22 @@ type Config struct {
 	// upstream's, redirects are not followed, bodies are not recoded. With the scheme
 	// h2c it is spoken to in HTTP/2 with prior knowledge, which gRPC needs. Without it, Stub
 	// answers.
-	Upstream   string
-	Stub       Stub
-	Script     fault.Script
-	Seed       uint64
+	Upstream string
+	Stub     Stub
+	Script   fault.Script
+	// Phase is the one that is on when the injector begins to listen: the first caller
+	// meets its faults. Empty: a healthy one.
+	Phase  string
+	Seed   uint64
+	Limits Limits
+	TLS    *TLS // nil: plain
+	TCP    *TCP // passes bytes on instead of requests; nil: HTTP
+	// Lease has all faults end when nobody has called [Injector.Renew] for so long, or
+	// from Start on; 0: they need no renewal.
+	Lease      time.Duration
 	Recorder   *trace.Recorder
 	Correlator match.Correlator
 	Logger     *slog.Logger // nil: silent
-	// Cap is asked before a rule that hit a request is played, with the rule; false: the request is
-	// answered, and recorded, as if no rule had hit it. It bounds what a fault may bring
-	// about: see fault.ErrCode.Storms. nil: every rule is played.
-	Cap func(*fault.Rule) bool
 	// Listen and DialUpstream replace the operating system's network. For a
 	// reset, the connections of another network need a method Abort() or
 	// SetLinger(sec int) error.
@@ -53,27 +57,36 @@ type Config struct {
 // otherwise.
 type Stub struct {
 	fault.Respond
-	Latency time.Duration
+	Latency   time.Duration
+	WebSocket *WebSocketStub // nil: it speaks none, and answers a handshake as any request
 }
 
 // Injector is a running dependency.
 type Injector struct {
 	cfg     Config
 	log     *slog.Logger
-	player  *fault.Player
 	healthy http.Handler // the upstream; nil: stub
 	stub    answer
-	answers map[*fault.Rule]answer
 	addr    string
 	door    *door
+	room    *room // of TLS; nil: plain
+	budget  *budget
+	meter   *meter
 
-	phase   atomic.Pointer[phase]
+	turn     sync.Mutex // held by what changes the stage, and for no longer than that takes
+	doorTurn sync.Mutex
+	added    uint64     // guarded by turn; how many faults without an ID were added
+	lapsed   *time.Time // guarded by turn; the end of the lease that all know is over
+	phase    atomic.Pointer[stage]
+	leased   atomic.Pointer[time.Time] // until when; nil: no lease
+	wake     chan struct{}             // the keeper
+
 	watcher atomic.Pointer[func(*http.Request)]
 	mu      sync.Mutex
-	entered map[string]*fault.Phase // guarded by mu
-	idling  map[net.Conn]bool       // guarded by mu; connections that wait for a request
-	// multiplexed are the connections of HTTP/2, and whether they have settings of a phase; guarded by mu.
-	multiplexed map[*h2.Conn]bool
+	idling  map[net.Conn]bool // guarded by mu; connections that wait for a request
+	// multiplexed are the connections of HTTP/2, and whose settings they have (nil: a sound
+	// server's); guarded by mu.
+	multiplexed map[*h2.Conn]*phase
 	misfits     []Misfit // guarded by mu
 
 	server  *http.Server
@@ -100,6 +113,7 @@ func Start(ctx context.Context, cfg Config) (*Injector, error) {
 	i.addr = ln.Addr().String()
 	i.door = newDoor(ln)
 	i.door.own = cfg.Listen == nil
+	i.door.hold, i.door.free = i.holdConn, func(n int) { i.budget.change(0, -n) }
 	base, end := context.WithCancel(ctx)
 	i.end, i.closing = end, base.Done()
 	i.server = &http.Server{
@@ -110,8 +124,20 @@ func Start(ctx context.Context, cfg Config) (*Injector, error) {
 		ErrorLog:                     slog.NewLogLogger(i.log.Handler(), slog.LevelDebug),
 		DisableGeneralOptionsHandler: true, // OPTIONS * is a request like others: record it
 	}
+	if err := i.settleDoor(); err != nil {
+		end()
+		return nil, errors.Join(fmt.Errorf("injector %s: phase %s: %w", cfg.Name, cfg.Phase, err), i.door.Close())
+	}
+	if cfg.Lease > 0 {
+		i.leased.Store(new(time.Now().Add(cfg.Lease)))
+	}
+	i.serving.Go(i.keep)
+	serve := func() error { return i.server.Serve(watched{i.door, i}) }
+	if cfg.TCP != nil {
+		serve = func() error { return i.relay(base) }
+	}
 	i.serving.Go(func() {
-		if err := i.server.Serve(watched{i.door, i}); !errors.Is(err, http.ErrServerClosed) {
+		if err := serve(); !errors.Is(err, http.ErrServerClosed) {
 			i.failure = fmt.Errorf("injector %s: serve on %s: %w", cfg.Name, i.addr, err)
 		}
 	})
@@ -125,7 +151,11 @@ func Start(ctx context.Context, cfg Config) (*Injector, error) {
 
 // build makes everything of an injector that does not run yet.
 func build(cfg Config) (*Injector, error) {
-	i := &Injector{cfg: cfg, log: cfg.Logger, entered: map[string]*fault.Phase{}, idling: map[net.Conn]bool{}, multiplexed: map[*h2.Conn]bool{}, answers: map[*fault.Rule]answer{}, rest: func() {}}
+	i := &Injector{
+		cfg: cfg, log: cfg.Logger, idling: map[net.Conn]bool{}, multiplexed: map[*h2.Conn]*phase{},
+		wake: make(chan struct{}, 1), rest: func() {},
+	}
+	i.budget, i.meter = newBudget(cfg.Limits), newMeter()
 	if i.log == nil {
 		i.log = slog.New(slog.DiscardHandler)
 	}
@@ -133,7 +163,19 @@ func build(cfg Config) (*Injector, error) {
 	if cfg.Recorder == nil {
 		errs = append(errs, errors.New("it has no recorder to tell of requests"))
 	}
-	player, err := fault.NewPlayer(cfg.Script, cfg.Seed)
+	if err := cfg.Limits.check(); err != nil {
+		errs = append(errs, err)
+	}
+	if cfg.Lease < 0 {
+		errs = append(errs, fmt.Errorf("a lease of %v is over before it begins; write more than 0, or 0 for none", cfg.Lease))
+	}
+	if cfg.TLS != nil {
+		var err error
+		if i.room, err = newRoom(cfg.TLS, time.Now()); err != nil {
+			errs = append(errs, err)
+		}
+	}
+	p, err := i.newPlan(cfg.Script, 1)
 	if err != nil {
 		errs = append(errs, err)
 	}
@@ -143,20 +185,20 @@ func build(cfg Config) (*Injector, error) {
 	if len(errs) > 0 {
 		return nil, errors.Join(errs...)
 	}
-	i.player = player
-	for _, r := range player.Rules() {
-		if r.Action == fault.ActionRespond {
-			i.answers[r] = newAnswer(r.Respond)
-		}
-	}
-	return i, i.Enter("")
+	first := p.newPhase(cfg.Phase, p.player.Phase(cfg.Phase))
+	p.entered[cfg.Phase] = first
+	i.phase.Store((&stage{phase: first, plan: p}).with(nil))
+	return i, nil
 }
 
 // setHealthy prepares what a healthy dependency does: upstream or stub.
 func (i *Injector) setHealthy() error {
+	if i.cfg.TCP != nil {
+		return i.cfg.TCP.check(i.cfg)
+	}
 	stub := i.cfg.Stub
 	if i.cfg.Upstream != "" {
-		if stub.Status != 0 || stub.Body != "" || len(stub.Headers) > 0 || stub.GRPC != nil || stub.Latency != 0 {
+		if stub.Status != 0 || stub.Body != "" || len(stub.Headers) > 0 || stub.GRPC != nil || stub.Latency != 0 || stub.WebSocket != nil {
 			return errors.New("it has both an upstream and a stub; only one can answer")
 		}
 		u, err := url.Parse(i.cfg.Upstream)
@@ -212,78 +254,19 @@ func (i *Injector) Addr() string { return i.addr }
 // URL is the base URL under which the SUT finds the dependency; it has no
 // slash at its end.
 func (i *Injector) URL() string {
+	scheme := "http://"
+	if i.room != nil {
+		scheme = "https://"
+	}
+	if i.cfg.TCP != nil {
+		scheme = "tcp://"
+	}
 	host, port, err := net.SplitHostPort(i.addr)
 	if ip := net.ParseIP(host); err == nil && ip != nil && ip.IsUnspecified() {
 		// Nobody can call 0.0.0.0 or [::]; who listens there hears loopback.
-		return "http://" + net.JoinHostPort("127.0.0.1", port)
+		return scheme + net.JoinHostPort("127.0.0.1", port)
 	}
-	return "http://" + i.addr
-}
-
-// phase is the script's state between two calls of Enter.
-type phase struct {
-	name   string
-	faults *fault.Phase
-	lots   map[*fault.Rule]*lot
-	ended  chan struct{}
-	door   fault.Action // what is done to those who connect; empty: they are served
-
-	settings bool // connections of HTTP/2 begin with settings of its own
-}
-
-// Enter starts a phase: later arrivals meet its faults, whose counts start
-// anew. Holds of the phase before end and their requests go on; its hangs end
-// with a closed connection; latencies that have begun are served to the end. It
-// waits for no request. Before the first Enter the phase is "" and healthy.
-//
-// An error (errors.ErrUnsupported) says what this system, or the network of Config.Listen, cannot do to those who
-// connect (see fault.Action.Door); the phase has begun all the same.
-func (i *Injector) Enter(name string) error {
-	next := &phase{name: name, faults: i.player.Phase(name), lots: map[*fault.Rule]*lot{}, ended: make(chan struct{})}
-	for _, r := range next.faults.Rules() {
-		if r.Hold != nil {
-			next.lots[r] = newLot(*r.Hold)
-		}
-		if r.Action.Door() {
-			next.door = r.Action
-		}
-		next.settings = next.settings || r.Action == fault.ActionSettings
-	}
-	i.mu.Lock()
-	i.entered[name] = next.faults
-	i.mu.Unlock()
-	last := i.phase.Swap(next)
-	err := i.setDoor(next)
-	i.dismissH2(next)
-	if last != nil {
-		close(last.ended)
-	}
-	if err != nil {
-		return fmt.Errorf("injector %s: phase %s: %w", i.cfg.Name, name, err)
-	}
-	return nil
-}
-
-// setDoor does to those who connect what the phase says.
-func (i *Injector) setDoor(p *phase) error {
-	if i.door == nil { // It does not listen yet.
-		return nil
-	}
-	err := i.door.set(p.door)
-	if p.door != "" {
-		i.closeIdle()
-	}
-	return err
-}
-
-// closeIdle closes the connections that wait for a request.
-func (i *Injector) closeIdle() {
-	i.mu.Lock()
-	idle := slices.Collect(maps.Keys(i.idling))
-	i.mu.Unlock()
-	for _, c := range idle {
-		_ = c.Close()
-	}
+	return scheme + i.addr
 }
 
 // Watch has f told of every request at its arrival, before it is served; nil ends
@@ -300,21 +283,24 @@ func (i *Injector) Watch(f func(*http.Request)) {
 // arrived) that was sent at this offset; holds count them.
 func (i *Injector) Rejected(sent time.Duration) {
 	now := i.offset(time.Now())
-	for _, l := range i.phase.Load().lots {
-		l.reject(sent, now)
+	for _, p := range i.phase.Load().all {
+		for _, l := range p.lots {
+			l.reject(sent, now)
+		}
 	}
 }
 
 // Fired says of each rule of a phase, in their order, how many requests it saw
-// and hit since the phase was last entered; zeros if it never was.
-func (i *Injector) Fired(phase string) []fault.Count {
-	i.mu.Lock()
-	faults, ok := i.entered[phase]
-	i.mu.Unlock()
-	if !ok {
-		faults = i.player.Phase(phase)
+// and hit since the phase was last entered; zeros if it never was. What a limit kept
+// from a rule was not hit.
+func (i *Injector) Fired(name string) []fault.Count {
+	i.turn.Lock()
+	defer i.turn.Unlock()
+	p := i.phase.Load().plan
+	if entered, ok := p.entered[name]; ok {
+		return entered.counts()
 	}
-	return faults.Counts()
+	return p.player.Phase(name).Counts()
 }
 
 // Close ends everything at once: nobody is served any more, every connection is

@@ -50,6 +50,30 @@ func start(t testing.TB, cfg injector.Config, rules ...fault.Rule) dependency {
 	return d
 }
 
+// There is no moment in which a port answers and its faults are not there yet: a caller who
+// comes at once would be answered, and shift what is hit after him.
+func TestTheFirstCallerMeetsTheFaults(t *testing.T) {
+	in, err := injector.Start(t.Context(), injector.Config{
+		Name: "dep", Recorder: trace.NewRecorder(time.Now()), Phase: "p", Script: fault.Script{Phases: map[string][]fault.Rule{
+			"p": {{Action: fault.ActionRespond, Respond: fault.Respond{Status: 503}, Select: fault.Select{Kind: fault.SelectFirst, First: 1}}},
+		}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer in.Close()
+	for _, want := range []int{503, 200} {
+		resp, err := http.Get(in.URL())
+		if err != nil {
+			t.Fatal(err)
+		}
+		resp.Body.Close()
+		if resp.StatusCode != want {
+			t.Errorf("got %d, want %d", resp.StatusCode, want)
+		}
+	}
+}
+
 // attempts closes the injector, which completes all records, and returns them.
 func (d dependency) attempts(t testing.TB) []trace.Attempt {
 	t.Helper()

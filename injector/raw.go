@@ -5,7 +5,6 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"strings"
 	"sync/atomic"
 	"time"
 
@@ -77,7 +76,7 @@ func (c *raw) steps(steps []wire.Step, status int) ending {
 		}
 		if s.Do == wire.Send {
 			at = time.Now()
-			if err := c.send(s); err != nil {
+			if err := s.Write(c.nc); err != nil {
 				return c.gone()
 			}
 			continue
@@ -98,36 +97,13 @@ func (c *raw) until(t time.Time) bool {
 	select {
 	case <-timer.C:
 		return true
+	case <-c.phase.cleared:
+		return true
 	case <-c.left:
 		return false
 	case <-c.r.Context().Done():
 		return false
 	}
-}
-
-// send writes a step's bytes.
-func (c *raw) send(s wire.Step) error {
-	if len(s.Bytes) > 0 {
-		if _, err := c.nc.Write(s.Bytes); err != nil {
-			return err
-		}
-	}
-	return fill(c.nc, s.Fill)
-}
-
-// fill writes so many bytes of filler.
-func fill(w io.Writer, n int64) error {
-	const block = 1 << 15
-	text := strings.Repeat(wire.Filler, int(min(n, block))/len(wire.Filler)+1)
-	for n > 0 {
-		// Every block begins where the text does, as blocks are whole lines.
-		size := min(n, block)
-		if _, err := io.WriteString(w, text[:size]); err != nil {
-			return err
-		}
-		n -= size
-	}
-	return nil
 }
 
 // end ends the connection as a step says.

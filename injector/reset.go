@@ -1,6 +1,7 @@
 package injector
 
 import (
+	"context"
 	"log/slog"
 	"net"
 
@@ -27,8 +28,13 @@ func (x *exchange) reset(nc net.Conn) trace.Outcome {
 	if c, ok := nc.(*conn); ok {
 		nc = c.Conn // whose network knows how
 	}
+	return x.abort(nc, x.verdict.Rule)
+}
+
+// abort does that to a connection of the network, or with TLS, for a rule.
+func (i *Injector) abort(nc net.Conn, rule *fault.Rule) trace.Outcome {
 	if err := prepareReset(nc); err != nil {
-		x.cannotReset(err)
+		i.cannotReset(rule, err)
 		return trace.OutcomeFIN
 	}
 	return trace.OutcomeReset
@@ -36,6 +42,9 @@ func (x *exchange) reset(nc net.Conn) trace.Outcome {
 
 // prepareReset makes the close of a connection a RST, or resets it, if its network has any.
 func prepareReset(nc net.Conn) error {
+	if s, ok := nc.(*secured); ok {
+		nc = s.bare() // close_notify before the RST would be an end without error.
+	}
 	switch c := nc.(type) {
 	case interface{ Abort() }:
 		c.Abort()
@@ -48,7 +57,7 @@ func prepareReset(nc net.Conn) error {
 }
 
 // cannotReset tells of a network that has no reset.
-func (x *exchange) cannotReset(err error) {
-	x.log.LogAttrs(x.r.Context(), slog.LevelError, "this network cannot reset a connection; it is closed instead",
-		slog.String("injector", x.cfg.Name), slog.String("rule", x.verdict.Rule.ID), slog.Any("error", err))
+func (i *Injector) cannotReset(rule *fault.Rule, err error) {
+	i.log.LogAttrs(context.Background(), slog.LevelError, "this network cannot reset a connection; it is closed instead",
+		slog.String("injector", i.cfg.Name), slog.String("rule", rule.ID), slog.Any("error", err))
 }

@@ -23,10 +23,13 @@ type exchange struct {
 	stream  h2.Stream // nil: over HTTP/1.1
 	r       *http.Request
 	body    *watchedBody // the caller's
-	phase   *phase       // of the arrival
+	phase   *phase       // of the arrival; of an added fault, if that hit it
 	arrived time.Time
 	verdict fault.Verdict
 	spot    *spot // nil: not held
+	spared  string
+	uses    bool // of the limits, one faulted request; and one that is held
+	holds   bool
 }
 
 // ending is how an exchange ended.
@@ -36,6 +39,7 @@ type ending struct {
 	at      time.Time
 	left    bool // the caller closed before the answer was complete
 	cut     bool // the connection must not carry anything more
+	detail  string
 }
 
 // serve plays one request: arrival, decision, hold, latency, action, end.
@@ -51,7 +55,8 @@ func (i *Injector) serve(w http.ResponseWriter, r *http.Request) {
 		w.WriteHeader(http.StatusHTTPVersionNotSupported)
 		return // It is recorded as what it is when the connection ends.
 	}
-	x := &exchange{Injector: i, w: &answerWriter{ResponseWriter: w}, r: r, stream: stream, arrived: time.Now(), phase: i.phase.Load()}
+	x := &exchange{Injector: i, w: &answerWriter{ResponseWriter: w}, r: r, stream: stream, arrived: time.Now()}
+	stage := i.phase.Load()
 	if c, ok := connOf(r); ok && !overH2 {
 		c.begin()
 	}
@@ -64,10 +69,10 @@ func (i *Injector) serve(w http.ResponseWriter, r *http.Request) {
 	// nothing while Close waits.
 	i.work.Add(1)
 	defer i.work.Done()
-	x.verdict = x.phase.faults.Decide(fault.Request{Method: r.Method, Path: r.URL.Path, Header: x.header})
-	if x.verdict.Rule != nil && i.cfg.Cap != nil && !i.cfg.Cap(x.verdict.Rule) {
-		x.verdict = fault.Verdict{}
-	}
+	x.decide(stage, fault.Request{
+		Method: r.Method, Path: r.URL.Path, Header: x.header, Query: x.query, Peer: r.RemoteAddr, Body: x.look,
+	})
+	defer x.giveBack()
 	handle := i.cfg.Recorder.Arrived(x.attempt())
 	if rule := x.verdict.Rule; rule != nil && rule.Hold != nil {
 		x.spot = x.phase.lots[rule].park(i.offset(x.arrived))
@@ -75,7 +80,7 @@ func (i *Injector) serve(w http.ResponseWriter, r *http.Request) {
 	e := x.play()
 	at := i.offset(e.at)
 	i.cfg.Recorder.Departed(handle, func(a *trace.Attempt) {
-		a.Outcome, a.Status = e.outcome, e.status
+		a.Outcome, a.Status, a.Detail = e.outcome, e.status, e.detail
 		if e.left {
 			a.Abandon = at
 		} else {
@@ -99,6 +104,9 @@ func (x *exchange) header(key string) string {
 	return x.r.Header.Get(key)
 }
 
+// query reads a parameter of the request.
+func (x *exchange) query(key string) string { return x.r.URL.Query().Get(key) }
+
 // attempt is the record of the arrival.
 func (x *exchange) attempt() trace.Attempt {
 	a := trace.Attempt{
@@ -108,17 +116,18 @@ func (x *exchange) attempt() trace.Attempt {
 		Method:   x.r.Method,
 		Path:     x.r.URL.Path,
 		Arr:      x.offset(x.arrived),
+		Spared:   x.spared,
 	}
 	a.ID, a.By, _ = x.cfg.Correlator.Identify(match.Request{Header: x.r.Header, URI: x.r.RequestURI, Body: x.look})
 	if x.verdict.Rule != nil {
-		a.Rule = x.verdict.Rule.ID
+		a.Rule, a.Action, a.Delay = x.verdict.Rule.ID, string(x.verdict.Rule.Action), x.verdict.Latency
 	}
 	return a
 }
 
 // look returns the beginning of the request's body, which stays in the body. It
 // waits until that much has come or the body has ended, so it is only done when a
-// call's token may be in there.
+// call's token may be in there, or when a fault is for what is in there.
 func (x *exchange) look() []byte {
 	var head bytes.Buffer
 	_, _ = io.CopyN(&head, x.body, match.MaxLook) // That the body ended, or broke, is seen again by who reads on.
@@ -145,8 +154,12 @@ func (x *exchange) play() ending {
 		}
 		from = time.Now()
 	}
-	if !x.sleepUntil(from.Add(x.verdict.Latency)) {
+	due := from.Add(x.verdict.Latency)
+	if !x.sleepUntil(due) {
 		return x.gone()
+	}
+	if x.verdict.Latency > 0 {
+		x.meter.waited(due)
 	}
 	return x.act()
 }
@@ -158,6 +171,7 @@ func (x *exchange) play() ending {
 func (x *exchange) takeBody() (io.Closer, error) {
 	rule := x.verdict.Rule
 	if rule != nil && rule.ReadRate > 0 {
+		x.narrow()
 		x.r.Body = &slowBody{ReadCloser: x.r.Body, pace: pace{rate: rule.ReadRate}, wait: x.sleepUntil}
 	}
 	if x.healthy == nil || rule != nil && rule.Action != fault.ActionPass {
@@ -173,6 +187,22 @@ func (x *exchange) takeBody() (io.Closer, error) {
 	}
 	x.r.Body = body
 	return body, nil
+}
+
+// smallBuffer is the receive buffer of a connection that is read slowly. Linux doubles it.
+// It holds two of the largest segments of loopback: with less, sender and receiver wait for
+// one another.
+const smallBuffer = 128 << 10
+
+// narrow has the kernel take little in advance, where it can.
+func (x *exchange) narrow() {
+	c, ok := connOf(x.r)
+	if !ok {
+		return
+	}
+	if b, ok := c.Conn.(interface{ SetReadBuffer(bytes int) error }); ok {
+		_ = b.SetReadBuffer(smallBuffer) // A kernel that will not only feels it later.
+	}
 }
 
 // act does what the rule says, or what a healthy dependency would do.
@@ -193,7 +223,7 @@ func (x *exchange) act() ending {
 	case fault.ActionPass:
 		return x.behave()
 	case fault.ActionRespond:
-		return x.reply(x.dated(x.answers[rule]))
+		return x.reply(x.dated(x.phase.answers[rule]))
 	case fault.ActionReset, fault.ActionClose:
 		return x.sever(rule.Action)
 	case fault.ActionGarbage:
@@ -203,7 +233,7 @@ func (x *exchange) act() ending {
 		return x.perform(wire.Garbage(rule.Garbage, x.verdict.Draw), 0)
 	case fault.ActionHang:
 		return x.hang()
-	case fault.ActionRefuse, fault.ActionUnreachable, fault.ActionDeaf, fault.ActionSettings: // They are no place for requests.
+	case fault.ActionRefuse, fault.ActionUnreachable, fault.ActionDeaf, fault.ActionTLS, fault.ActionTCP, fault.ActionSettings: // They see no requests.
 	}
 	return x.gone() // no such action passes fault.Validate
 }
@@ -213,8 +243,11 @@ func (x *exchange) behave() ending {
 	if x.healthy != nil {
 		return x.forward()
 	}
-	if !x.sleepUntil(time.Now().Add(x.cfg.Stub.Latency)) {
+	if !x.sleep(time.Now().Add(x.cfg.Stub.Latency), nil) {
 		return x.gone()
+	}
+	if x.cfg.Stub.WebSocket != nil && x.form() == (fault.Form{}) && x.asksForSocket() {
+		return x.stubSocket()
 	}
 	return x.reply(x.dated(x.stub))
 }
@@ -256,8 +289,12 @@ func (x *exchange) gone() ending {
 	return ending{outcome: trace.OutcomeHang, at: time.Now(), left: true, cut: true}
 }
 
-// sleepUntil waits; it returns false when the caller left or the injector ends.
-func (x *exchange) sleepUntil(t time.Time) bool {
+// sleepUntil waits for a fault's sake; it returns false when the caller left or the injector
+// ends. When faults are cleared, the wait is over.
+func (x *exchange) sleepUntil(t time.Time) bool { return x.sleep(t, x.phase.cleared) }
+
+// sleep waits until t or enough.
+func (x *exchange) sleep(t time.Time, enough <-chan struct{}) bool {
 	d := time.Until(t)
 	if d <= 0 {
 		return x.r.Context().Err() == nil
@@ -266,6 +303,8 @@ func (x *exchange) sleepUntil(t time.Time) bool {
 	defer timer.Stop()
 	select {
 	case <-timer.C:
+		return true
+	case <-enough:
 		return true
 	case <-x.r.Context().Done():
 		return false

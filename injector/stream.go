@@ -72,14 +72,14 @@ func (x *exchange) goAwayAndFIN(code http2.ErrCode, last uint32) ending {
 	return e
 }
 
-// abort resets the connection under all its streams.
-func (x *exchange) abort() ending {
+// abortH2 resets the connection under all its streams.
+func (x *exchange) abortH2() ending {
 	if x.stream.Sent() != nil {
 		return x.gone()
 	}
 	e := ending{outcome: trace.OutcomeReset, at: time.Now()}
 	if err := x.stream.Abort(); err != nil {
-		x.cannotReset(err)
+		x.cannotReset(x.verdict.Rule, err)
 		e.outcome = trace.OutcomeFIN
 	}
 	return e
@@ -112,7 +112,7 @@ func (x *exchange) silence() ending {
 func (x *exchange) playH2(h *fault.H2) (e ending, over bool) {
 	switch {
 	case h.Abort:
-		return x.abort(), true
+		return x.abortH2(), true
 	case h.Reset != nil && h.Reset.At == fault.CutStart:
 		return x.rst(http2.ErrCode(h.Reset.Code.Number())), true
 	case h.GoAway == nil:
@@ -269,7 +269,7 @@ func (x *exchange) afterwards(a answer, f fault.Form) ending {
 		return e
 	}
 	if f.After.Do == fault.AfterReset {
-		x.abort()
+		x.abortH2()
 	} else {
 		x.stream.Close()
 	}
@@ -279,7 +279,7 @@ func (x *exchange) afterwards(a answer, f fault.Form) ending {
 // dataPieces sends so many bytes of a body, as it is dripped; false: the caller left.
 func (x *exchange) dataPieces(w wire.Answer, f fault.Form, size, send int64) bool {
 	out := &framed{x: x, pace: pace{rate: f.Bandwidth}}
-	body := bytes.NewReader(w.Body)
+	body, filled := bytes.NewReader(w.Body), int64(0)
 	start := time.Now()
 	for _, p := range wire.Pieces(size, f.Drip) {
 		if send == 0 {
@@ -293,7 +293,8 @@ func (x *exchange) dataPieces(w wire.Answer, f fault.Form, size, send int64) boo
 		// The last byte is sent apart, so that the end is stamped when it is near.
 		for _, part := range []int64{n - 1, 1} {
 			sent, _ := io.CopyN(out, body, min(part, int64(body.Len()))) // out keeps the error.
-			_ = fill(out, part-sent)
+			_ = wire.WriteFill(out, filled, part-sent)
+			filled += part - sent
 		}
 		if out.err != nil {
 			return false

@@ -48,7 +48,9 @@ func (i *Injector) useUpstream(u *url.URL) {
 		Rewrite:       func(p *httputil.ProxyRequest) { rewrite(p, u) },
 		FlushInterval: -1, // a stream stays a stream
 		ErrorHandler:  unreachable,
-		ErrorLog:      slog.NewLogLogger(i.log.Handler(), slog.LevelDebug),
+
+		ModifyResponse: takeUpgrade,
+		ErrorLog:       slog.NewLogLogger(i.log.Handler(), slog.LevelDebug),
 	}
 }
 
@@ -95,7 +97,13 @@ func (x *exchange) forward() (e ending) {
 		}
 	}()
 	asked := x.r.WithContext(context.WithValue(x.r.Context(), noAnswerKey{}, &failed))
-	if x.form() == (fault.Form{}) && !x.resetsInAnswer() {
+	if x.socketRule() != nil {
+		asked, socket := x.askForSocket(asked)
+		x.healthy.ServeHTTP(x.w, asked)
+		if socket.conn != nil {
+			return x.relay(socket.conn, socket.header)
+		}
+	} else if x.form() == (fault.Form{}) && !x.resetsInAnswer() {
 		x.healthy.ServeHTTP(x.w, asked)
 	} else {
 		kept := &capture{header: http.Header{}}

@@ -373,3 +373,8 @@ func TestSeverWithACallerWhoDoesNotRead(t *testing.T) {
 		}
 	})
 }
+
+// newClient returns a client of a network of pipes.
+func newClient(p pipes) *http.Client {
+	return &http.Client{Transport: &http.Transport{DialContext: p.dial}}
+}

@@ -38,10 +38,14 @@ func TestExamplesRun(t *testing.T) {
 			if err := os.CopyFS(filepath.Join(dir, "experiments"), os.DirFS("../../experiments")); err != nil {
 				t.Fatal(err)
 			}
-			// The reader's own application.
-			application := "resilience4j.circuitbreaker.instances:\n  payments: {slidingWindowSize: 20}\n  search: {slidingWindowSize: 10}\n"
-			if err := os.WriteFile(filepath.Join(dir, "application.yml"), []byte(application), 0o600); err != nil {
-				t.Fatal(err)
+			for name, text := range map[string]string{ // The reader's own.
+				"application.yml":      "resilience4j.circuitbreaker.instances:\n  payments: {slidingWindowSize: 20}\n  search: {slidingWindowSize: 10}\n",
+				"virtual-service.yaml": "spec: {http: [{fault: {abort: {httpStatus: 500, percentage: {value: 1}}}}]}\n",
+				"envoy.json":           `{"@type": "envoy.extensions.filters.http.fault.v3.HTTPFault", "abort": {"http_status": 500, "percentage": {"numerator": 1}}}`,
+			} {
+				if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+					t.Fatal(err)
+				}
 			}
 			cmd := exec.Command("/bin/sh", "-c", "exec "+line)
 			cmd.Dir = dir

@@ -233,6 +233,12 @@ func vacant(t *testing.T) string {
 			if err := l.Close(); err != nil {
 				t.Fatal(err)
 			}
+			// A process that another test has just forked holds the socket until it execs.
+			for limit := time.Now().Add(time.Minute); !refused(t, addr); time.Sleep(time.Millisecond) {
+				if time.Now().After(limit) {
+					t.Fatalf("somebody listens at %s", addr)
+				}
+			}
 			return addr
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"path/filepath"
+	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -13,6 +14,7 @@ import (
 	"github.com/faultline-go/faultline/assert/report"
 	"github.com/faultline-go/faultline/experiments"
 	"github.com/faultline-go/faultline/injector"
+	"github.com/faultline-go/faultline/injector/control"
 	"github.com/faultline-go/faultline/injector/fault"
 )
 
@@ -23,11 +25,14 @@ type injectFlags struct {
 	status   httpStatus
 	body     string
 
-	respond httpStatus
-	reset   bool
-	closing bool
-	hang    bool
-	latency spread
+	respond                   httpStatus
+	reset                     bool
+	closing                   bool
+	hang                      bool
+	refuse, unreachable, deaf bool
+	stealth                   bool
+	malformed                 choice
+	latency                   spread
 
 	ratio  share
 	first  count
@@ -37,6 +42,8 @@ type injectFlags struct {
 	phase string
 	seed  seed
 	trace string
+
+	control controlFlags
 
 	given func(flag string) bool // on the command line
 }
@@ -60,8 +67,14 @@ addresses and play the faults of its phases: one phase with --phase, until Ctrl-
 or all of them one after the other, where each has a duration.
 
 A line on standard error tells of every second in which something arrived or
-ended. The faults are gone as soon as faultline is, however it ends: they live in
+ended. The last line
+names what was decided for all requests: with the same seed and the same order of
+arrival it is the same. The faults are gone as soon as faultline is, however it ends: they live in
 it, and its port is closed.
+
+With --control, another process can read what happens, replace the plan, add a fault
+for some time, and clear all of them; with --lease, faults end by themselves when
+that process is gone.
 
 No load is sent, so nobody knows which calls were rejected: a hold lasts as long
 as its max.
@@ -89,6 +102,9 @@ listen or write its trace, 130 or 143 interrupted.`,
 // set makes the flags, with f as what they set.
 func (f *injectFlags) set() *pflag.FlagSet {
 	f.status, f.seed, f.ratio = http.StatusOK, defaultSeed, share{Num: 1, Den: 1}
+	for _, m := range fault.Malformations() {
+		f.malformed.allowed = append(f.malformed.allowed, string(m))
+	}
 	flags := pflag.NewFlagSet("inject", pflag.ContinueOnError)
 	flags.SortFlags = false
 	f.given = flags.Changed
@@ -100,6 +116,11 @@ func (f *injectFlags) set() *pflag.FlagSet {
 	flags.BoolVar(&f.reset, "reset", false, "fault: reset the connection (RST)")
 	flags.BoolVar(&f.closing, "close", false, "fault: close the connection without an answer (FIN)")
 	flags.BoolVar(&f.hang, "hang", false, "fault: never answer")
+	flags.Var(&f.malformed, "malformed", "fault: an answer that is not what HTTP, or its own head, says")
+	flags.BoolVar(&f.stealth, "stealth", false, "with --reset and --close: not a byte before; many clients then resend the request and hide the fault")
+	flags.BoolVar(&f.refuse, "refuse", false, "fault: nobody listens, and the port is kept: all connections are refused")
+	flags.BoolVar(&f.unreachable, "unreachable", false, "fault: no connection is answered, so that callers run into their connect timeout; on Linux")
+	flags.BoolVar(&f.deaf, "deaf", false, "fault: all connections are accepted, and none is read from")
 	flags.Var(&f.latency, "latency", "fault: this much later; alone, or before --respond, --reset or --close")
 	flags.Var(&f.ratio, "ratio", "the fault hits this share of the requests, evenly spread")
 	flags.Var(&f.first, "first", "the fault hits the first `N` requests only")
@@ -108,6 +129,7 @@ func (f *injectFlags) set() *pflag.FlagSet {
 	flags.StringVar(&f.phase, "phase", "", "with FILE: play the faults of the phase with this `NAME` until Ctrl-C")
 	flags.Var(&f.seed, "seed", "seed `N` of latencies; wins over the one in the experiment")
 	flags.StringVar(&f.trace, "trace", "", "at the end, write every request that arrived to this `FILE`, as JSON lines")
+	f.control.add(flags)
 	return flags
 }
 
@@ -118,6 +140,8 @@ type injection struct {
 	seed      uint64
 	injectors []injector.Config
 	phases    []injectPhase
+	control   *control.Config // nil: faults cannot be changed from outside
+	jumps     chan jump       // from there
 }
 
 // injectPhase is a time with the same faults.
@@ -141,6 +165,9 @@ func (a app) runInject(ctx context.Context, f injectFlags, args []string) error 
 	} else {
 		in, err = f.fromFlags()
 	}
+	if err == nil {
+		err = f.bound(&in)
+	}
 	if err != nil {
 		return exit(report.ExitDefinition, err)
 	}
@@ -150,10 +177,21 @@ func (a app) runInject(ctx context.Context, f injectFlags, args []string) error 
 	return exit(code, nil)
 }
 
+// bound says how far the faults go, and who may change them.
+func (f injectFlags) bound(in *injection) error {
+	var err error
+	in.control, err = f.control.config(f.given)
+	in.jumps = make(chan jump)
+	for k := range in.injectors {
+		in.injectors[k].Limits, in.injectors[k].Lease = f.control.limits(), time.Duration(f.control.lease)
+	}
+	return err
+}
+
 // fromFile plays what an experiment says.
 func (f injectFlags) fromFile(file string) (injection, error) {
 	for _, flag := range []string{
-		"listen", "upstream", "status", "body", "respond", "reset", "close", "hang", "latency", "ratio", "first", "path", "method",
+		"listen", "upstream", "status", "body", "respond", "reset", "close", "hang", "malformed", "stealth", "refuse", "unreachable", "deaf", "latency", "ratio", "first", "path", "method",
 	} {
 		if f.given(flag) {
 			return injection{}, fmt.Errorf("--%s does not go with an experiment, which says all of this itself; leave out one of them", flag)

@@ -58,23 +58,44 @@ func (f injectFlags) rule() (*fault.Rule, error) {
 	act(f.reset, "reset", fault.ActionReset)
 	act(f.closing, "close", fault.ActionClose)
 	act(f.hang, "hang", fault.ActionHang)
+	act(f.refuse, "refuse", fault.ActionRefuse)
+	act(f.unreachable, "unreachable", fault.ActionUnreachable)
+	act(f.deaf, "deaf", fault.ActionDeaf)
+	rule.Stealth, rule.Form.Malformed = f.stealth, fault.Malformed(f.malformed.word)
 	if len(actions) > 1 {
 		errs = append(errs, fmt.Errorf("%s: a request can suffer one of these; leave out the others", strings.Join(actions, " and ")))
 	}
 	if f.hang && f.latency.max > 0 {
 		errs = append(errs, errors.New("--latency cannot be seen before --hang; leave out one of them"))
 	}
-	errs = append(errs, f.selection(&rule), f.match())
-	faulty := len(actions) > 0 || f.latency.max > 0
+	errs = append(errs, f.selection(&rule), f.match(), f.together(rule))
+	faulty := len(actions) > 0 || f.latency.max > 0 || f.malformed.word != ""
 	for _, flag := range []string{"ratio", "first", "path", "method"} {
 		if f.given(flag) && !faulty {
-			errs = append(errs, fmt.Errorf("--%s says whom a fault hits, and there is none; add --respond, --reset, --close, --hang or --latency", flag))
+			errs = append(errs, fmt.Errorf("--%s says whom a fault hits, and there is none; add --respond, --reset, --close, --hang, --malformed or --latency", flag))
 		}
 	}
 	if err := errors.Join(errs...); err != nil || !faulty {
 		return nil, err
 	}
 	return &rule, nil
+}
+
+// together checks what goes with some actions only.
+func (f injectFlags) together(rule fault.Rule) error {
+	var errs []error
+	if f.stealth && rule.Action != fault.ActionReset && rule.Action != fault.ActionClose {
+		errs = append(errs, errors.New("--stealth goes with --reset or --close, the faults of a connection"))
+	}
+	if f.malformed.word != "" && rule.Action != fault.ActionRespond && rule.Action != fault.ActionPass {
+		errs = append(errs, fmt.Errorf("--malformed is how an answer is sent, and --%s gives none; leave out one of them", rule.Action))
+	}
+	for _, flag := range []string{"ratio", "first", "path", "method", "latency"} {
+		if rule.Action.Door() && f.given(flag) {
+			errs = append(errs, fmt.Errorf("--%s is of requests, and --%s is for all that connect; leave out one of them", flag, rule.Action))
+		}
+	}
+	return errors.Join(errs...)
 }
 
 // selection says which of the requests that match are hit.

@@ -1,16 +1,19 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"sync"
 	"time"
 
 	"github.com/faultline-go/faultline/assert/report"
 	"github.com/faultline-go/faultline/injector"
+	"github.com/faultline-go/faultline/injector/control"
 	"github.com/faultline-go/faultline/injector/fault"
 	"github.com/faultline-go/faultline/internal/yamldoc"
 	"github.com/faultline-go/faultline/target/trace"
@@ -20,22 +23,28 @@ import (
 func (a app) inject(ctx context.Context, in injection, file string) int {
 	rec := trace.NewRecorder(time.Now())
 	running, err := startInjectors(ctx, in, rec)
+	var api *control.Server
+	s := &stage{app: a, in: in, running: running, rec: rec, phase: in.phases[0].Name} // They listen in it.
 	if err == nil {
-		_, err = io.WriteString(a.stdout, describeInjection(in, running))
+		api, err = a.startControl(ctx, in, running, rec)
+	}
+	if err == nil {
+		_, err = io.WriteString(a.stdout, describeInjection(in, running)+describeControl(in, api))
 	}
 	if err == nil {
 		telling, hush := context.WithCancel(ctx)
 		var teller sync.WaitGroup
 		t := newTeller(in, rec, a.say)
 		teller.Go(func() { t.tell(telling) })
-		a.playPhases(ctx, in, running, rec)
+		s.play(ctx)
 		hush()
 		teller.Wait()
-		err = closeInjectors(running)
+		err = closeInjection(api, running)
 		t.line()
 		t.total()
+		a.say("ledger %s", rec.Snapshot(trace.Header{}).LedgerHash())
 	} else {
-		err = errors.Join(err, closeInjectors(running))
+		err = errors.Join(err, closeInjection(api, running))
 	}
 	if err == nil && file != "" {
 		header := trace.Header{Experiment: in.name, Tool: toolVersion(), Seed: in.seed}
@@ -53,7 +62,10 @@ func (a app) inject(ctx context.Context, in injection, file string) int {
 func startInjectors(ctx context.Context, in injection, rec *trace.Recorder) ([]*injector.Injector, error) {
 	var running []*injector.Injector
 	for _, cfg := range in.injectors {
-		cfg.Seed, cfg.Recorder = in.seed, rec
+		cfg.Seed, cfg.Recorder, cfg.Phase = in.seed, rec, in.phases[0].Name
+		if len(in.phases[0].Faults[cfg.Name]) > 0 {
+			rec.Mark(trace.Mark{At: rec.Since(time.Now()), Kind: trace.MarkFaultOn, Subject: cfg.Name, Text: cfg.Phase})
+		}
 		// Not ctx: the last answers are told of before the ports are closed.
 		i, err := injector.Start(context.WithoutCancel(ctx), cfg)
 		if err != nil {
@@ -64,68 +76,98 @@ func startInjectors(ctx context.Context, in injection, rec *trace.Recorder) ([]*
 	return running, nil
 }
 
-func closeInjectors(running []*injector.Injector) error {
+// closeInjection ends what can change faults, and then the faults.
+func closeInjection(api *control.Server, running []*injector.Injector) error {
 	var errs []error
+	if api != nil {
+		errs = append(errs, api.Close())
+	}
 	for _, i := range running {
 		errs = append(errs, i.Close())
 	}
 	return errors.Join(errs...)
 }
 
-// playPhases plays one phase after the other, until the last one is over or ctx
-// ends. A fault's mark encloses its effect: on before, off after the switch.
-func (a app) playPhases(ctx context.Context, in injection, running []*injector.Injector, rec *trace.Recorder) {
-	mark := func(kind trace.MarkKind, subject, phase string) {
-		rec.Mark(trace.Mark{At: rec.Since(time.Now()), Kind: kind, Subject: subject, Text: phase})
-	}
-	enter := func(p *injectPhase, name string, last *injectPhase) {
-		for k, i := range running {
-			injector := in.injectors[k].Name
-			if p != nil && len(p.Faults[injector]) > 0 {
-				mark(trace.MarkFaultOn, injector, name)
-			}
-			if err := i.Enter(name); err != nil {
-				a.say("faultline: %v", err)
-			}
-			if last != nil && len(last.Faults[injector]) > 0 {
-				mark(trace.MarkFaultOff, injector, last.Name)
-			}
-		}
-	}
-	var last *injectPhase
-	for n := range in.phases {
-		p := &in.phases[n]
-		enter(p, p.Name, last)
-		last = p
-		mark(trace.MarkPhaseStart, p.Name, "")
-		over := a.waitPhase(ctx, in, n)
-		mark(trace.MarkPhaseEnd, p.Name, "")
-		if !over {
-			break
-		}
-	}
-	enter(nil, "", last)
+// stage is the dependencies and the phase that they are in.
+type stage struct {
+	app
+
+	in      injection
+	running []*injector.Injector
+	rec     *trace.Recorder
+	phase   string
 }
 
-// waitPhase says which phase is on and waits for its end. It returns false when ctx
-// ended first.
-func (a app) waitPhase(ctx context.Context, in injection, n int) bool {
-	p := in.phases[n]
-	if p.endless {
-		if !in.byFlags {
-			a.say("phase %s, until Ctrl-C%s", p.Name, faultsInWords(in, p))
+func (s *stage) mark(kind trace.MarkKind, subject, phase string) {
+	s.rec.Mark(trace.Mark{At: s.rec.Since(time.Now()), Kind: kind, Subject: subject, Text: phase})
+}
+
+// enter enters a phase everywhere, and tells of what that meets. A fault's mark encloses
+// its effect: on before, off after the switch.
+func (s *stage) enter(name string) error {
+	var errs []error
+	for k, i := range s.running {
+		injector := s.in.injectors[k].Name
+		if i.Faulty(name) {
+			s.mark(trace.MarkFaultOn, injector, name)
 		}
-		<-ctx.Done()
-		return false
+		errs = append(errs, i.Enter(name))
+		if i.Faulty(s.phase) {
+			s.mark(trace.MarkFaultOff, injector, s.phase)
+		}
 	}
-	a.say("phase %d of %d: %s, %s%s", n+1, len(in.phases), p.Name, yamldoc.FormatDuration(p.Duration), faultsInWords(in, p))
-	timer := time.NewTimer(p.Duration)
-	defer timer.Stop()
+	s.phase = name
+	err := errors.Join(errs...)
+	if err != nil {
+		s.say("faultline: %v", err)
+	}
+	return err
+}
+
+// play goes on with the first phase, in which they listen, and plays one after the other,
+// until the last one is over or ctx ends; a jump goes on with another one.
+func (s *stage) play(ctx context.Context) {
+	for n := 0; ; {
+		s.mark(trace.MarkPhaseStart, s.phase, "")
+		over, to := s.waitPhase(ctx, s.in, n, s.phase)
+		s.mark(trace.MarkPhaseEnd, s.phase, "")
+		switch {
+		case to != nil:
+			n = slices.IndexFunc(s.in.phases, func(p injectPhase) bool { return p.Name == to.phase })
+			to.done <- s.enter(to.phase)
+		case !over, n+1 == len(s.in.phases):
+			_ = s.enter("") // It was told.
+			return
+		default:
+			n++
+			_ = s.enter(s.in.phases[n].Name) // It was told.
+		}
+	}
+}
+
+// waitPhase says which phase is on and waits for its end, or for a jump to another one. It
+// returns over as false when ctx ended first.
+func (a app) waitPhase(ctx context.Context, in injection, n int, name string) (over bool, to *jump) {
+	var end <-chan time.Time
+	switch {
+	case n < 0:
+		a.say("phase %s, until the next change", cmp.Or(name, "without faults"))
+	case !in.phases[n].endless:
+		p := in.phases[n]
+		a.say("phase %d of %d: %s, %s%s", n+1, len(in.phases), p.Name, yamldoc.FormatDuration(p.Duration), faultsInWords(in, p))
+		timer := time.NewTimer(p.Duration)
+		defer timer.Stop()
+		end = timer.C
+	case !in.byFlags:
+		a.say("phase %s, until Ctrl-C%s", name, faultsInWords(in, in.phases[n]))
+	}
 	select {
-	case <-timer.C:
-		return true
+	case <-end:
+		return true, nil
+	case j := <-in.jumps:
+		return false, &j
 	case <-ctx.Done():
-		return false
+		return false, nil
 	}
 }
 
@@ -168,35 +210,49 @@ func faultsInWords(in injection, p injectPhase) string {
 	return ": " + strings.Join(all, "; ")
 }
 
-// ruleInWords says what a fault does, and to whom.
-func ruleInWords(r fault.Rule) string {
+// actionInWords says what a fault does.
+func actionInWords(r fault.Rule) string {
 	var b strings.Builder
 	switch r.Action {
 	case fault.ActionRespond:
 		fmt.Fprintf(&b, "respond %d", r.Respond.Status)
 	case fault.ActionPass:
 		b.WriteString("pass")
-	case fault.ActionReset, fault.ActionClose, fault.ActionHang, fault.ActionRefuse, fault.ActionUnreachable, fault.ActionDeaf:
+	case fault.ActionRefuse:
+		return "refuse all connections"
+	case fault.ActionUnreachable, fault.ActionDeaf:
+		return string(r.Action) + " to all connections"
+	case fault.ActionReset, fault.ActionClose, fault.ActionHang, fault.ActionTLS, fault.ActionTCP, fault.ActionSettings:
 		b.WriteString(string(r.Action))
 	case fault.ActionGarbage:
 		fmt.Fprintf(&b, "%d bytes of garbage", r.Garbage)
 	}
+	if r.Stealth {
+		b.WriteString(" before the first byte")
+	}
+	if form := r.Form.String(); form != "" {
+		fmt.Fprintf(&b, ", %s,", form)
+	}
 	if r.Hold != nil {
 		fmt.Fprintf(&b, " after a hold of %s", yamldoc.FormatDuration(r.Hold.Max))
 	}
-	if late := (&spread{r.Latency.Min, r.Latency.Max}).String(); late != "" {
+	late := (&spread{r.Latency.Min, r.Latency.Max}).String()
+	if late == "" {
+		late = r.Latency.String()
+	}
+	if late != "" {
 		fmt.Fprintf(&b, " after %s", late)
 	}
-	switch r.Select.Kind {
-	case fault.SelectAll:
-		b.WriteString(" to all")
-	case fault.SelectRatio:
-		fmt.Fprintf(&b, " to %s of", (&share{Num: r.Select.Num, Den: r.Select.Den}).String())
-	case fault.SelectFirst:
-		fmt.Fprintf(&b, " to the first %d", r.Select.First)
-	case fault.SelectScript:
-		fmt.Fprintf(&b, " by the script %s to", r.Select.Pattern)
+	return b.String()
+}
+
+// ruleInWords says what a fault does, and to whom.
+func ruleInWords(r fault.Rule) string {
+	if r.Action.Door() {
+		return actionInWords(r)
 	}
+	var b strings.Builder
+	b.WriteString(actionInWords(r) + selectionInWords(r.Select))
 	if r.Match.Method != "" {
 		b.WriteString(" " + r.Match.Method)
 	}
@@ -207,5 +263,43 @@ func ruleInWords(r fault.Rule) string {
 	if len(r.Match.Header) > 0 {
 		b.WriteString(" with the header " + pairs(r.Match.Header, "="))
 	}
+	rest := r.Match
+	rest.Method, rest.Path, rest.Header = "", "", nil
+	if !rest.Everything() {
+		fmt.Fprintf(&b, " that match %s", rest)
+	}
+	switch key := r.Select.Sticky; key.By {
+	case fault.StickyHeader, fault.StickyCookie:
+		fmt.Fprintf(&b, ", the same for each %s %s", key.By, key.Name)
+	case fault.StickyPath, fault.StickyPeer:
+		fmt.Fprintf(&b, ", the same for each %s", key.By)
+	}
 	return b.String()
+}
+
+// selectionInWords says which of the requests that match are hit; what is counted
+// comes after it.
+func selectionInWords(s fault.Select) string {
+	part := (&share{Num: s.Num, Den: s.Den}).String()
+	switch s.Kind {
+	case fault.SelectAll:
+		return " to all"
+	case fault.SelectRatio:
+		return fmt.Sprintf(" to %s of", part)
+	case fault.SelectShuffle:
+		return fmt.Sprintf(" to %s, shuffled by %d, of", part, s.Block)
+	case fault.SelectRandom:
+		return fmt.Sprintf(" to %s, at random, of", part)
+	case fault.SelectFirst:
+		return fmt.Sprintf(" to the first %d", s.First)
+	case fault.SelectAfter:
+		return fmt.Sprintf(" to all but the first %d", s.After)
+	case fault.SelectEvery:
+		return fmt.Sprintf(" to the last of every %d", s.Every)
+	case fault.SelectScript:
+		return fmt.Sprintf(" by the script %s to", s.Pattern)
+	case fault.SelectBurst:
+		return fmt.Sprintf(" in bursts of about %d after about %d each to", s.Length, s.Gap)
+	}
+	return ""
 }

@@ -31,10 +31,15 @@ func TestInjectUsage(t *testing.T) {
 		{"--upstream 127.0.0.1:1", "--upstream 127.0.0.1:1: write the dependency's URL, as http://127.0.0.1:9902\n"},
 		{"--upstream http://127.0.0.1:1 --body x", "--body does not go with --upstream, which answers what no fault hits; leave out one of them\n"},
 		{"--respond 503 --reset", "--respond and --reset: a request can suffer one of these; leave out the others\n"},
+		{"--refuse --first 3", "--first is of requests, and --refuse is for all that connect; leave out one of them\n"},
+		{"--stealth", "--stealth goes with --reset or --close, the faults of a connection\n"},
+		{"--malformed chunk --hang", "--malformed is how an answer is sent, and --hang gives none; leave out one of them\n"},
+		{"--malformed chnk", "did you mean chunk?"},
+		{"--deaf --refuse", "--refuse and --deaf: a request can suffer one of these; leave out the others\n"},
 		{"--hang --latency 1s", "--latency cannot be seen before --hang; leave out one of them\n"},
 		{"--reset --ratio 40% --first 3", "--ratio and --first: a fault hits a share of the requests or the first of them; leave out one of them\n"},
-		{"--ratio 40%", "--ratio says whom a fault hits, and there is none; add --respond, --reset, --close, --hang or --latency\n"},
-		{"--reset=false --path /x", "--path says whom a fault hits, and there is none; add --respond, --reset, --close, --hang or --latency\n"},
+		{"--ratio 40%", "--ratio says whom a fault hits, and there is none; add --respond, --reset, --close, --hang, --malformed or --latency\n"},
+		{"--reset=false --path /x", "--path says whom a fault hits, and there is none; add --respond, --reset, --close, --hang, --malformed or --latency\n"},
 		{"--reset --path charges", "--path charges: a path begins with /, and a * may stand at its end only, as '/charges*'\n"},
 		{"--reset --path /a*b", "--path /a*b: a path begins with /, and a * may stand at its end only, as '/charges*'\n"},
 		{"--reset --method P0ST", "--method P0ST: write a method, as POST\n"},
@@ -66,6 +71,11 @@ func TestInjectRule(t *testing.T) {
 		{"--reset --ratio 12.5%", &fault.Rule{Action: "reset", Select: fault.Select{Kind: "ratio", Num: 1, Den: 8}}, ": reset to 12.5% of requests"},
 		{"--close --first 3", &fault.Rule{Action: "close", Select: fault.Select{Kind: "first", First: 3}}, ": close to the first 3 requests"},
 		{"--hang --method post --path /a*", &fault.Rule{Action: "hang", Match: fault.Match{Method: "POST", Path: "/a*"}, Select: fault.Select{Kind: "all"}}, ": hang to all POST requests of /a*"},
+		{"--refuse", &fault.Rule{Action: "refuse", Select: fault.Select{Kind: "all"}}, ": refuse all connections"},
+		{"--unreachable", &fault.Rule{Action: "unreachable", Select: fault.Select{Kind: "all"}}, ": unreachable to all connections"},
+		{"--deaf", &fault.Rule{Action: "deaf", Select: fault.Select{Kind: "all"}}, ": deaf to all connections"},
+		{"--close --stealth", &fault.Rule{Action: "close", Stealth: true, Select: fault.Select{Kind: "all"}}, ": close before the first byte to all requests"},
+		{"--malformed chunk --first 2", &fault.Rule{Action: "pass", Form: fault.Form{Malformed: "chunk"}, Select: fault.Select{Kind: "first", First: 2}}, ": pass, malformed chunk, to the first 2 requests"},
 		{"--latency 2s", &fault.Rule{Action: "pass", Latency: fault.Latency{Min: 2e9, Max: 2e9}, Select: fault.Select{Kind: "all"}}, ": pass after 2s to all requests"},
 		{"--latency 100ms-2s --respond 500", &fault.Rule{Action: "respond", Respond: fault.Respond{Status: 500}, Latency: fault.Latency{Min: 1e8, Max: 2e9}, Select: fault.Select{Kind: "all"}}, ": respond 500 after 100ms-2s to all requests"},
 	} {
@@ -92,6 +102,35 @@ func TestInjectRule(t *testing.T) {
 		if stub := in.injectors[0].Stub; stub.Status != 201 || stub.Body != "b" || in.seed != 7 || in.injectors[0].Addr != "127.0.0.1:0" {
 			t.Errorf("%s: the stub is %+v", tt.args, stub)
 		}
+	}
+}
+
+// What only an experiment can say of whom a fault hits is told as well.
+func TestSelectionInWords(t *testing.T) {
+	for _, tt := range []struct {
+		sel  fault.Select
+		want string
+	}{
+		{fault.Select{Kind: fault.SelectShuffle, Num: 3, Den: 10, Block: 20}, "reset to 30%, shuffled by 20, of requests"},
+		{fault.Select{Kind: fault.SelectRandom, Num: 3, Den: 10}, "reset to 30%, at random, of requests"},
+		{fault.Select{Kind: fault.SelectAfter, After: 5}, "reset to all but the first 5 requests"},
+		{fault.Select{Kind: fault.SelectEvery, Every: 5, Sticky: fault.Sticky{By: fault.StickyPeer}}, "reset to the last of every 5 requests, the same for each peer"},
+		{fault.Select{Kind: fault.SelectScript, Pattern: ".X", Sticky: fault.Sticky{By: fault.StickyCookie, Name: "s"}}, "reset by the script .X to requests, the same for each cookie s"},
+		{fault.Select{Kind: fault.SelectBurst, Length: 5, Gap: 20}, "reset in bursts of about 5 after about 20 each to requests"},
+	} {
+		if got := ruleInWords(fault.Rule{Select: tt.sel, Action: fault.ActionReset}); got != tt.want {
+			t.Errorf("%q, want %q", got, tt.want)
+		}
+	}
+	matched := fault.Rule{Action: fault.ActionReset, Select: fault.Select{Kind: fault.SelectAll}, Match: fault.Match{
+		Method: "GET", Path: "/a/*/b", Query: map[string]string{"plan": "gold"}, HeaderRegex: map[string]string{"X-User": "^a"}, Peer: "10.0.0.0/8",
+	}}
+	if got, want := ruleInWords(matched), "reset to all GET requests of /a/*/b that match query plan=gold header X-User ~ ^a peer 10.0.0.0/8"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+	late := fault.Rule{Action: fault.ActionPass, Select: fault.Select{Kind: fault.SelectAll}, Latency: fault.Latency{Exponential: &fault.Exponential{Mean: 1e8}}}
+	if got, want := ruleInWords(late), "pass after exponential (p50 69.3ms, p90 230ms, p99 461ms, mean 100ms) to all requests"; got != want {
+		t.Errorf("%q, want %q", got, want)
 	}
 }
 

@@ -138,7 +138,7 @@ what the circuit breaker did, and judges it.`,
 	root.SetErr(a.stderr)
 	root.SetFlagErrorFunc(flagError)
 	root.SetHelpCommand(helpCommand())
-	root.AddCommand(a.runCommand(), a.planCommand(), a.schemaCommand(), a.injectCommand(), a.targetCommand(), a.selftestCommand(), a.versionCommand())
+	root.AddCommand(a.runCommand(), a.planCommand(), a.schemaCommand(), a.injectCommand(), a.targetCommand(), a.selftestCommand(), a.importCommand(), a.versionCommand())
 	addCompletion(root)
 	return root
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 
 	"github.com/spf13/cobra"
 
@@ -61,7 +62,7 @@ func (a app) runSelftest(ctx context.Context, f selftestFlags) int {
 			code = report.ExitFail
 		}
 		if f.format.word == formatText {
-			fmt.Fprint(a.stdout, contractLines(r))
+			_, _ = io.WriteString(a.stdout, contractLines(r)) // The verdict is the exit code's, too.
 		}
 	})
 	if f.format.word == formatJSON {
@@ -71,7 +72,7 @@ func (a app) runSelftest(ctx context.Context, f selftestFlags) int {
 			err = writeErr
 		}
 	} else {
-		fmt.Fprintf(a.stdout, "\n%d contracts hold, %d are broken, %d are of what this system cannot do\n", tally.held, tally.broken, tally.unsupported)
+		_, _ = fmt.Fprintf(a.stdout, "\n%d contracts hold, %d are broken, %d are of what this system cannot do\n", tally.held, tally.broken, tally.unsupported)
 	}
 	if err != nil {
 		a.say("faultline: %v", err)

@@ -3,7 +3,6 @@ package predict
 import (
 	"net/http"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/faultline-go/faultline/experiments"
@@ -147,11 +146,7 @@ func (d *dependency) asked(r *request) fault.Request {
 
 // asking is that of a target's calls.
 func (d *dependency) asking(t match.Target) fault.Request {
-	header := http.Header{}
-	for k, v := range t.Headers {
-		header.Set(k, v)
-	}
-	q := fault.Request{Method: t.Method, Path: withoutQuery(t.Path), Header: header.Get}
+	q := sentBy(t)
 	rules := d.faults.Rules()
 	fits := func(r *fault.Rule) bool { return r.Match.Matches(q) }
 	if passesOn(d.plan) || len(rules) == 0 || slices.ContainsFunc(rules, fits) {
@@ -160,29 +155,14 @@ func (d *dependency) asking(t match.Target) fault.Request {
 	return suited(rules[0].Match, q)
 }
 
-// suited is a request that a fault matches.
-func suited(m fault.Match, q fault.Request) fault.Request {
-	if m.Method != "" {
-		q.Method = m.Method
-	}
-	if m.Path != "" {
-		q.Path = strings.TrimSuffix(m.Path, "*")
-	}
-	q.Header = func(key string) string {
-		for k, v := range m.Header {
-			if strings.EqualFold(k, key) {
-				return v
-			}
-		}
-		return ""
-	}
-	return q
-}
-
 // act carries the verdict out.
 func (v *visit) act() {
 	d, rule := v.dep, v.verdict.Rule
-	if rule == nil || rule.Action == fault.ActionPass {
+	if rule == nil {
+		rule = &fault.Rule{Action: fault.ActionPass}
+	}
+	switch rule.Action {
+	case fault.ActionPass:
 		took := upstreamTook
 		good := reply{outcome: trace.OutcomeAnswered, status: http.StatusOK}
 		if d.in.Stub != nil {
@@ -192,22 +172,41 @@ func (v *visit) act() {
 				good.status = s
 			}
 		}
-		d.after(v.verdict.Latency+took, func() { v.end(good, false) })
-		return
-	}
-	switch rule.Action {
+		v.answer(good, took, rule.Form)
 	case fault.ActionHang:
-		v.waiting = func() { v.end(reply{outcome: trace.OutcomeHang}, false) }
-		d.stays = append(d.stays, v)
+		v.hang()
 	case fault.ActionReset:
 		d.after(v.verdict.Latency, func() { v.end(reply{outcome: trace.OutcomeReset}, false) })
-	case fault.ActionClose:
+	case fault.ActionClose, fault.ActionGarbage:
 		d.after(v.verdict.Latency, func() { v.end(reply{outcome: trace.OutcomeFIN}, false) })
 	default:
-		d.after(v.verdict.Latency, func() {
-			v.end(reply{outcome: trace.OutcomeAnswered, answer: &rule.Respond, status: rule.Respond.Status}, false)
-		})
+		v.answer(reply{outcome: trace.OutcomeAnswered, answer: &rule.Respond, status: rule.Respond.Status}, 0, rule.Form)
 	}
+}
+
+// hang says nothing until the caller leaves.
+func (v *visit) hang() {
+	v.waiting = func() { v.end(reply{outcome: trace.OutcomeHang}, false) }
+	v.dep.stays = append(v.dep.stays, v)
+}
+
+// answer sends an answer in the form that the rule gives it.
+func (v *visit) answer(a reply, took time.Duration, f fault.Form) {
+	var body int64
+	if a.answer != nil {
+		body = int64(len(a.answer.Body)) + a.answer.Fill
+	}
+	switch f.Ends() {
+	case fault.ActionHang:
+		v.hang()
+		return
+	case fault.ActionReset:
+		a = reply{outcome: trace.OutcomeReset}
+	case fault.ActionClose:
+		a = reply{outcome: trace.OutcomeFIN}
+	default:
+	}
+	v.dep.after(v.verdict.Latency+took+f.Takes(body), func() { v.end(a, false) })
 }
 
 // park holds the request at its rule's gate.

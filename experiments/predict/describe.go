@@ -95,24 +95,17 @@ func faultWords(plan *experiments.Plan, p experiments.Phase) []string {
 // ruleWords says what one fault does.
 func ruleWords(r fault.Rule) string {
 	var parts []string
-	switch s := r.Select; s.Kind {
-	case fault.SelectRatio:
-		parts = append(parts, strconv.FormatFloat(100*float64(s.Num)/float64(s.Den), 'g', 4, 64)+"%")
-	case fault.SelectFirst:
-		parts = append(parts, fmt.Sprintf("first %d", s.First))
-	case fault.SelectScript:
-		parts = append(parts, "script")
-	default:
+	if which := selectionWords(r.Select); which != "" {
+		parts = append(parts, which)
 	}
 	if r.Hold != nil {
 		parts = append(parts, fmt.Sprintf("held up to %s", r.Hold.Max))
 	}
-	switch l := r.Latency; {
-	case l.Max == 0:
-	case l.Min == l.Max:
-		parts = append(parts, "+"+l.Max.String())
-	default:
-		parts = append(parts, fmt.Sprintf("+%s to %s", l.Min, l.Max))
+	if late := r.Latency.String(); late != "" {
+		parts = append(parts, "+"+late)
+	}
+	if form := r.Form.String(); form != "" {
+		parts = append(parts, form)
 	}
 	switch r.Action {
 	case fault.ActionRespond:
@@ -122,9 +115,39 @@ func ruleWords(r fault.Rule) string {
 		parts = append(parts, string(r.Action))
 	}
 	if matched(r) {
-		parts = append(parts, strings.TrimSpace("for "+strings.TrimSpace(r.Match.Method+" "+r.Match.Path)))
+		parts = append(parts, "for "+r.Match.String())
 	}
 	return strings.Join(parts, " ")
+}
+
+// selectionWords says which of the requests that match a fault are hit; nothing
+// where all are.
+func selectionWords(s fault.Select) string {
+	words := ""
+	part := strconv.FormatFloat(100*float64(s.Num)/float64(s.Den), 'g', 4, 64) + "%"
+	switch s.Kind {
+	case fault.SelectRatio:
+		words = part
+	case fault.SelectShuffle:
+		words = fmt.Sprintf("%s shuffled by %d", part, s.Block)
+	case fault.SelectRandom:
+		words = part + " at random"
+	case fault.SelectFirst:
+		words = fmt.Sprintf("first %d", s.First)
+	case fault.SelectAfter:
+		words = fmt.Sprintf("after %d", s.After)
+	case fault.SelectEvery:
+		words = fmt.Sprintf("every %d", s.Every)
+	case fault.SelectScript:
+		words = "script"
+	case fault.SelectBurst:
+		words = fmt.Sprintf("bursts of %d in %d", s.Length, s.Length+s.Gap)
+	case fault.SelectAll:
+	}
+	if s.Sticky.By != "" {
+		words += " by " + strings.TrimSpace(string(s.Sticky.By)+" "+s.Sticky.Name)
+	}
+	return words
 }
 
 // supposed is what a forecast takes for granted.
@@ -147,12 +170,16 @@ func supposed(plan *experiments.Plan) []string {
 	} else {
 		out = append(out, "it has no fallback, as no class fallback is declared")
 	}
-	patient := func(r fault.Rule) bool { return r.Action == fault.ActionHang || r.Latency.Max > plan.Timeout/4 }
+	patient := func(r fault.Rule) bool { return r.Action == fault.ActionHang || r.Latency.Longest() > plan.Timeout/4 }
 	if _, guessed := timeouts(plan); anyFault(plan, guessed, patient) {
 		out = append(out, fmt.Sprintf("it gives up on %s after %s, half of load.timeout, as no assertion says when", strings.Join(names(guessed), ", "), plan.Timeout/2))
 	}
 	if anyFault(plan, plan.Injectors, matched) {
 		out = append(out, "what it sends to a dependency is what the faults match")
+	}
+	beyond := func(r fault.Rule) bool { return !r.Match.Matches(suited(r.Match, fault.Request{Path: "/"})) }
+	if anyFault(plan, plan.Injectors, beyond) {
+		out = append(out, "it sends nothing that a fault with a path, header or body of more than can be guessed matches")
 	}
 	return out
 }

@@ -4,12 +4,14 @@ import (
 	"bytes"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/faultline-go/faultline/assert/report"
+	"github.com/faultline-go/faultline/experiments"
 	"github.com/faultline-go/faultline/experiments/predict"
 )
 
@@ -278,6 +280,44 @@ func TestReferenceSetOtherwise(t *testing.T) {
 	}
 }
 
+// A forecast says of each fault whom it hits, and what its law of latencies comes to.
+func TestFaultsAreDescribed(t *testing.T) {
+	for file, want := range map[string][]string{
+		"../testdata/latency.good.yaml": {
+			"+normal (p50 100ms, p90 126ms, p99 147ms, mean 100ms)",
+			"first 5 +lognormal (p50 100ms, p90 215ms, p99 400ms, mean 119ms)",
+			"+trace (p50 12ms, p90 1.5s, p99 1.5s, mean 507ms)",
+		},
+		"../testdata/selection.good.yaml": {
+			"30% reset", "12.5% shuffled by 50 by header x-user close", "33.3% at random reset", "every 5 by cookie session reset",
+			"bursts of 5 in 25 by peer reset", "after 10 reset",
+		},
+		"../testdata/match.good.yaml": {
+			"reset for GET /a/*/b", "reset for path ~ ^/users/[0-9]+$", "reset for grpc shop.Payments/*",
+			"reset for query debug= query plan=gold", "reset for header X-Kind=card header X-User ~ ^a",
+			`reset for body $.last=null body $.order.kind="card" body $.tries=3`, "reset for peer 10.0.0.0/8",
+		},
+	} {
+		plan, err := experiments.LoadPlan(file, []byte(read(t, file)), 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		f, err := predict.Of(plan)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		for _, p := range f.Phases {
+			got = append(got, p.Faults...)
+		}
+		for _, w := range want {
+			if !slices.Contains(got, w) {
+				t.Errorf("%q is not in %q", w, got)
+			}
+		}
+	}
+}
+
 // Whatever can be written can be predicted.
 func TestEveryGoodPlan(t *testing.T) {
 	files, err := filepath.Glob("../testdata/*.good.yaml")
@@ -290,7 +330,14 @@ func TestEveryGoodPlan(t *testing.T) {
 	}
 	for _, file := range append(files, catalogue...) {
 		t.Run(filepath.Base(file), func(t *testing.T) {
-			f := forecast(t, read(t, file))
+			plan, err := experiments.LoadPlan(file, []byte(read(t, file)), 1)
+			if err != nil {
+				t.Fatal(err)
+			}
+			f, err := predict.Of(plan)
+			if err != nil {
+				t.Fatal(err)
+			}
 			if len(f.Phases) == 0 || len(f.Assertions) == 0 || f.Duration.Least <= 0 {
 				t.Errorf("forecast %+v", f)
 			}

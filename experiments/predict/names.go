@@ -135,7 +135,7 @@ func passesOn(plan *experiments.Plan) bool { return plan.SUT.Reference != nil }
 
 // matched reports whether a fault is for certain requests only.
 func matched(r fault.Rule) bool {
-	return r.Match.Method != "" || r.Match.Path != "" || len(r.Match.Header) > 0
+	return !r.Match.Everything()
 }
 
 // hasFallback reports whether a class fallback is declared.

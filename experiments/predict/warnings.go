@@ -94,11 +94,12 @@ func holds(plan *experiments.Plan, p experiments.Phase) []Warning {
 				continue
 			}
 			limit, whose := patience(plan, in.Name)
-			if took := r.Hold.Max + r.Latency.Max; took > limit/5*3 {
+			late := min(r.Latency.Longest(), fault.Never-r.Hold.Max)
+			if took := r.Hold.Max + late; took > limit/5*3 {
 				out = append(out, Warning{
 					Phase:  p.Name,
 					What:   fmt.Sprintf("a request is held for up to %s, more than 0.6 of %s (%s): held for so long it may fail, or be slow, by that alone", took, limit, whose),
-					Remedy: fmt.Sprintf("set hold.max to %s at most", limit/5*3-r.Latency.Max),
+					Remedy: fmt.Sprintf("set hold.max to %s at most", limit/5*3-late),
 				})
 			}
 			if most := p.Peak(r.Hold.Max); p.Calls == nil && p.Clients == nil && most < r.Hold.Probes+r.Hold.Rejected {
@@ -160,7 +161,7 @@ func overtaking(plan *experiments.Plan, p experiments.Phase, ph Phase) []Warning
 			}
 			window := min(c.Window, max(c.MinimumCalls, 1))
 			needs := int(math.Ceil(float64(c.FailureRate) / 100 * float64(window)))
-			has := densest(p.Faults[b.Injector], window)
+			has := densest(p.Faults[b.Injector], window, plan.Seed)
 			if spare := needs - has; has > 0 && spare > 0 && spare < atOnce {
 				out = append(out, Warning{
 					Phase: p.Name,
@@ -175,18 +176,29 @@ func overtaking(plan *experiments.Plan, p experiments.Phase, ph Phase) []Warning
 }
 
 // densest is the most requests in a row of some length that a ratio hits.
-func densest(rules []fault.Rule, length int) int {
+func densest(rules []fault.Rule, length int, seed uint64) int {
+	const p = "alone"
 	most := 0
 	for _, r := range rules {
-		if r.Select.Kind != fault.SelectRatio {
+		if !r.Select.Kind.Draws() {
 			continue
 		}
-		for from := range r.Select.Den {
-			most = max(most, int(r.Select.Hits(from+uint64(length))-r.Select.Hits(from)))
-			if from > 1000 {
-				break
+		r.Match, r.Select.Sticky = fault.Match{}, fault.Sticky{}
+		alone, err := fault.NewPlayer(fault.Script{Phases: map[string][]fault.Rule{p: {r}}}, seed)
+		if err != nil {
+			continue // It was told when the experiment was loaded.
+		}
+		phase, hits := alone.Phase(p), make([]int, densestOf+length)
+		for i := 1; i < len(hits); i++ {
+			hits[i] = hits[i-1]
+			if phase.Decide(fault.Request{}).Rule != nil {
+				hits[i]++
 			}
+			most = max(most, hits[i]-hits[max(0, i-length)])
 		}
 	}
 	return most
 }
+
+// densestOf is in how many requests the densest row is looked for.
+const densestOf = 1000

@@ -127,7 +127,7 @@ func (r *runner) startInjectors(ctx context.Context) error {
 	for _, in := range r.plan.Injectors {
 		cfg := injector.Config{
 			Name: in.Name, Addr: in.Listen, Listen: r.opt.Listen, DialUpstream: r.opt.Dial,
-			Upstream: in.Upstream, Script: in.Script, Seed: r.plan.Seed,
+			Upstream: in.Upstream, Script: in.Script, Phase: probePhase, Seed: r.plan.Seed,
 			Recorder: r.rec, Correlator: r.corr, Logger: r.log,
 		}
 		if in.Stub != nil {
@@ -139,9 +139,6 @@ func (r *runner) startInjectors(ctx context.Context) error {
 		}
 		r.injectors = append(r.injectors, inj)
 		r.live.injectors[in.Name] = inj
-		if err := inj.Enter(probePhase); err != nil {
-			return &PreconditionError{What: err.Error()}
-		}
 	}
 	return nil
 }

@@ -1,7 +1,9 @@
 package fault
 
 import (
+	"fmt"
 	"slices"
+	"strings"
 	"time"
 )
 
@@ -110,6 +112,77 @@ const (
 // the connection ends with the answer.
 func (f Form) Raw() bool {
 	return f.Cut != nil || f.Malformed.ends() || f.Slice != nil || f.After != nil && f.After.Do != AfterTell
+}
+
+// Takes returns how long a body of so many bytes takes in this form, from the first byte of
+// the answer to the last.
+func (f Form) Takes(body int64) time.Duration {
+	var d time.Duration
+	if f.Inform != nil {
+		d += time.Duration(f.Inform.Times) * f.Inform.Every
+	}
+	if f.Drip != nil && body > 0 {
+		d += f.Drip.Over
+	}
+	const head = 150 // About what a head is long.
+	if f.Slice != nil {
+		d += time.Duration((body+head-1)/f.Slice.Size) * f.Slice.Gap
+	}
+	if f.Bandwidth > 0 {
+		d = max(d, time.Duration(float64(body+head)/float64(f.Bandwidth)*float64(time.Second)))
+	}
+	return d
+}
+
+// Ends returns how an answer in this form ends, if that is not its own end: ActionReset,
+// ActionClose or ActionHang; empty: it is complete.
+func (f Form) Ends() Action {
+	switch {
+	case f.Cut != nil:
+		return f.Cut.By
+	case f.Malformed.ends():
+		return ActionClose
+	}
+	return ""
+}
+
+// String says what is not as a sound server sends it, in a few words; empty: all is.
+func (f Form) String() string {
+	var parts []string
+	add := func(format string, args ...any) { parts = append(parts, fmt.Sprintf(format, args...)) }
+	if i := f.Inform; i != nil {
+		add("after %d times %d", i.Times, i.Status)
+	}
+	switch c := f.Cut; {
+	case c != nil && c.At == CutBody:
+		add("cut after %d bytes of the body by %s", c.Bytes, c.By)
+	case c != nil:
+		add("cut at the %s by %s", c.At, c.By)
+	}
+	if f.Malformed != "" {
+		add("malformed %s", f.Malformed)
+	}
+	if d := f.Drip; d != nil {
+		add("dripped in %d parts over %v", d.Chunks, d.Over)
+	}
+	if s := f.Slice; s != nil {
+		add("in slices of %d bytes every %v", s.Size, s.Gap)
+	}
+	if f.Bandwidth > 0 {
+		add("at %d bytes a second", f.Bandwidth)
+	}
+	if a := f.After; a != nil {
+		add("then %s", map[AfterDo]string{
+			AfterTell: "the connection is closed, as said", AfterClose: "FIN", AfterReset: "RST", AfterHalf: "half a FIN",
+		}[a.Do])
+	}
+	return strings.Join(parts, ", ")
+}
+
+// clone copies what the caller might change.
+func (f Form) clone() Form {
+	f.Cut, f.Inform, f.Drip, f.Slice, f.After = copied(f.Cut), copied(f.Inform), copied(f.Drip), copied(f.Slice), copied(f.After)
+	return f
 }
 
 // check looks at each part, and at what cannot go together.

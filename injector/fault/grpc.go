@@ -55,6 +55,15 @@ func GRPCCodes() []GRPCCode {
 // Number is what goes over the wire; an empty code is OK.
 func (c GRPCCode) Number() int { return max(0, slices.Index(GRPCCodes(), c)) }
 
+// clone copies what the caller might change.
+func (g *GRPC) clone() *GRPC {
+	c := copied(g)
+	if c != nil {
+		c.Messages = slices.Clone(c.Messages)
+	}
+	return c
+}
+
 func (g *GRPC) check(ps *problems) {
 	if g.Status != "" && !slices.Contains(GRPCCodes(), g.Status) {
 		ps.add("respond.grpc.status", "%q is none of %s", g.Status, words(GRPCCodes()))

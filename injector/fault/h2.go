@@ -70,8 +70,8 @@ func (c ErrCode) Number() uint32 { return uint32(max(0, slices.Index(ErrCodes(),
 func (c ErrCode) Storms() bool { return c == "PROTOCOL_ERROR" }
 
 // H2Settings is how connections of HTTP/2 are served that begin in a phase, for ActionSettings; one of its parts
-// at least. Connections that are open when the phase begins are told to go by GOAWAY and finish
-// their streams; so are those of the phase when it ends, and they are given what was held back.
+// at least. Connections can be told by their peer. Those that are open when the phase begins are told to go by
+// GOAWAY and finish their streams; so are those that a rule hit when it ends, and they are given what was held back.
 type H2Settings struct {
 	MaxStreams    uint32 `json:"max_concurrent_streams,omitempty" yaml:"max_concurrent_streams,omitempty"` // 0: as a sound server
 	InitialWindow uint32 `json:"initial_window_size,omitempty" yaml:"initial_window_size,omitempty"`       // bytes; 0: as a sound server
@@ -86,6 +86,19 @@ func (h *H2) Unanswered() bool {
 	return h != nil && (h.Abort || h.Reset != nil && h.Reset.At == CutStart || h.GoAway != nil && (h.GoAway.FIN || h.GoAway.Last == LastNone))
 }
 
+// Silent reports whether nothing follows until the caller leaves or the phase ends.
+func (h *H2) Silent() bool {
+	return h != nil && h.GoAway != nil && h.GoAway.Last == LastNone && !h.GoAway.FIN
+}
+
+// clone copies what the caller might change.
+func (h *H2) clone() *H2 {
+	if h == nil {
+		return nil
+	}
+	return &H2{Reset: copied(h.Reset), GoAway: copied(h.GoAway), Abort: h.Abort}
+}
+
 // checkH2 looks at what only HTTP/2 has.
 func (r Rule) checkH2(ps *problems) {
 	if r.H2 != nil {
@@ -98,12 +111,23 @@ func (r Rule) checkH2(ps *problems) {
 		} else if r.H2.Unanswered() && r.Form != (Form{}) {
 			ps.add("form", "has no meaning with h2, which gives no answer here")
 		}
+		if r.Match.WebSocket {
+			ps.add("h2", "has no meaning with a match of websocket, which is asked for over HTTP/1.1")
+		}
 	}
 	if settings := r.Action == ActionSettings; settings != (r.Settings != nil) {
 		ps.add("settings", "belongs to action %s, which needs it", ActionSettings)
-	} else if settings {
+	}
+}
+
+// checkSettings looks at a rule for connections of HTTP/2.
+func (r Rule) checkSettings(ps *problems) {
+	r.checkConn(ps)
+	if r.Latency.Longest() != 0 {
+		ps.add("latency", "has no meaning with action %s, which begins a connection at once", r.Action)
+	}
+	if r.Settings != nil {
 		r.Settings.check(ps)
-		r.checkConnection(ps)
 	}
 }
 

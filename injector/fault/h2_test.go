@@ -43,6 +43,10 @@ func TestHTTP2AndGRPC(t *testing.T) {
 		"negative delay":       {settings(&fault.H2Settings{AckDelay: -1}), "settings.settings_ack_delay: -1ns is negative"},
 		"settings of a path":   {with(settings(&fault.H2Settings{NoUpdates: true}), func(r *fault.Rule) { r.Match.Path = "/a" }), "match: has no meaning with action settings"},
 		"other settings":       {with(pass(fault.H2{Reset: &reset}), func(r *fault.Rule) { r.Settings = &fault.H2Settings{NoUpdates: true} }), "settings: belongs to action settings"},
+		"late settings":        {with(settings(&fault.H2Settings{NoUpdates: true}), func(r *fault.Rule) { r.Latency.Min, r.Latency.Max = 1, 1 }), "latency: has no meaning with action settings"},
+		"settings of a peer":   {with(settings(&fault.H2Settings{NoUpdates: true}), func(r *fault.Rule) { r.Match.Peer = "127.0.0.1" }), ""},
+		"settings by key":      {with(settings(&fault.H2Settings{NoUpdates: true}), func(r *fault.Rule) { r.Select.Sticky = fault.Sticky{By: fault.StickyHeader, Name: "A"} }), "select.sticky: has no meaning with action settings"},
+		"of websockets":        {with(pass(fault.H2{Reset: &reset}), func(r *fault.Rule) { r.Match.WebSocket = true }), "h2: has no meaning with a match of websocket"},
 		"grpc":                 {grpc(fault.GRPC{Status: "NOT_FOUND", Message: "é", Details: "CA4=", Messages: []string{"aGk="}}), ""},
 		"no such status":       {grpc(fault.GRPC{Status: "GONE"}), `respond.grpc.status: "GONE" is none of OK`},
 		"details":              {grpc(fault.GRPC{Details: "%"}), "respond.grpc.details: is no base64"},
@@ -80,7 +84,7 @@ func TestSettingsLeaveRequestsAlone(t *testing.T) {
 		t.Error("rules (-want +got):\n" + diff)
 	}
 	for i, want := range []bool{false, true, false} {
-		if got := ph.Connect(); (got != nil) != want {
+		if got := ph.Decide(fault.Request{Layer: fault.LayerH2}).Rule; (got != nil) != want {
 			t.Errorf("connection %d: %+v", i+1, got)
 		}
 	}

@@ -1,27 +1,26 @@
 package fault
 
 import (
-	"encoding/binary"
 	"errors"
-	"hash/fnv"
 	"maps"
-	"math/bits"
 	"slices"
 	"strconv"
-	"strings"
-	"sync/atomic"
-	"time"
 )
 
 // Player holds a valid script and gives out its phases.
 type Player struct {
 	phases map[string][]ruled
+	draws  map[string][]draw
 }
 
-// ruled is a rule with the hash that its latencies are drawn from.
+// ruled is a rule with what it is played by.
 type ruled struct {
-	rule *Rule
-	hash uint64
+	rule  *Rule
+	match *matcher
+	hash  uint64 // of its latencies
+	picks uint64 // of its selection
+	draws bool   // as its kind does
+	draw  int    // the number of its draw in the phase, if it draws
 }
 
 // NewPlayer copies script, so that nobody changes it under a run, and numbers
@@ -35,20 +34,28 @@ func NewPlayer(script Script, seed uint64) (*Player, error) {
 		}
 		return nil, errors.Join(errs...)
 	}
-	p := &Player{phases: map[string][]ruled{}}
+	p := &Player{phases: map[string][]ruled{}, draws: map[string][]draw{}}
 	for name, rules := range script.Phases {
 		for n, r := range rules {
 			r.ID = ruleID(name, n, r)
-			r.Match.Header = maps.Clone(r.Match.Header)
-			r.Respond.Headers = maps.Clone(r.Respond.Headers)
-			if r.Hold != nil {
-				hold := *r.Hold
-				r.Hold = &hold
-			}
-			p.phases[name] = append(p.phases[name], ruled{rule: &r, hash: seedHash(seed, r.ID)})
+			r.Match = r.Match.clone()
+			r.Respond = r.Respond.clone()
+			r.Latency = r.Latency.clone()
+			r.Form = r.Form.clone()
+			r.WebSocket, r.TCP, r.H2 = r.WebSocket.clone(), r.TCP.clone(), r.H2.clone()
+			r.TLS, r.Settings, r.Hold = copied(r.TLS), copied(r.Settings), copied(r.Hold)
+			hash := seedHash(seed, r.ID)
+			p.phases[name] = append(p.phases[name], ruled{rule: &r, match: r.Match.compile(&problems{}), hash: hash, picks: mix(hash ^ forSelection), draws: r.Select.Kind.Draws()})
 		}
+		p.draws[name] = drawsOf(p.phases[name])
 	}
 	return p, nil
+}
+
+// clone copies what the caller might change.
+func (r Respond) clone() Respond {
+	r.Headers, r.RetryAfter, r.GRPC = maps.Clone(r.Headers), copied(r.RetryAfter), r.GRPC.clone()
+	return r
 }
 
 // ruleID names a rule in the trace.
@@ -73,124 +80,5 @@ func (p *Player) Rules() []*Rule {
 // Phase starts a phase: all its rules have seen nothing. A name that the script
 // does not know is a phase of a healthy dependency.
 func (p *Player) Phase(name string) *Phase {
-	return &Phase{rules: p.phases[name], seen: make([]atomic.Uint64, len(p.phases[name]))}
-}
-
-// Phase decides the requests of one phase. It is safe for concurrent use: each
-// rule gives a request its index by one atomic addition and decides by nothing
-// but that index.
-type Phase struct {
-	rules []ruled
-	seen  []atomic.Uint64
-}
-
-// Decide says what happens to a request that has just arrived. It must be asked
-// once per request: asking counts.
-func (ph *Phase) Decide(r Request) Verdict {
-	for n, ruled := range ph.rules {
-		if ruled.rule.Action.Door() || ruled.rule.Action == ActionSettings || !ruled.rule.Match.Matches(r) {
-			continue
-		}
-		index := ph.seen[n].Add(1) - 1
-		if ruled.rule.Select.Hit(index) {
-			return Verdict{Rule: ruled.rule, Index: index, Latency: ruled.rule.Latency.draw(ruled.hash, index), hash: ruled.hash}
-		}
-	}
-	return Verdict{}
-}
-
-// Connect says with which settings a connection of HTTP/2 begins; nil: as a sound server's. Asking counts, by
-// the rules of ActionSettings.
-func (ph *Phase) Connect() *H2Settings {
-	for n, ruled := range ph.rules {
-		if ruled.rule.Action == ActionSettings && ruled.rule.Select.Hit(ph.seen[n].Add(1)-1) {
-			return ruled.rule.Settings
-		}
-	}
-	return nil
-}
-
-// Rules are the phase's rules in their order.
-func (ph *Phase) Rules() []*Rule {
-	rules := make([]*Rule, len(ph.rules))
-	for n, r := range ph.rules {
-		rules[n] = r.rule
-	}
-	return rules
-}
-
-// Count is what became of one rule in a phase.
-type Count struct {
-	Rule string // its ID
-	Seen uint64 // requests that matched it and that no earlier rule took
-	Hit  uint64 // of these, the selected ones
-}
-
-// Counts says of each rule, in their order, what it has seen and hit so far. A
-// rule that hit nothing is a fault that never fired.
-func (ph *Phase) Counts() []Count {
-	counts := make([]Count, len(ph.rules))
-	for n, r := range ph.rules {
-		seen := ph.seen[n].Load()
-		counts[n] = Count{Rule: r.rule.ID, Seen: seen, Hit: r.rule.Select.Hits(seen)}
-	}
-	return counts
-}
-
-// Matches reports whether m selects r.
-func (m Match) Matches(r Request) bool {
-	if m.Method != "" && !strings.EqualFold(m.Method, r.Method) {
-		return false
-	}
-	if !pathMatches(m.Path, r.Path) {
-		return false
-	}
-	for key, value := range m.Header {
-		if r.Header == nil || r.Header(key) != value {
-			return false
-		}
-	}
-	return true
-}
-
-// pathMatches reports whether path is the pattern, or begins with it when it
-// ends in *; an empty pattern matches every path.
-func pathMatches(pattern, path string) bool {
-	if prefix, ok := strings.CutSuffix(pattern, "*"); ok {
-		return strings.HasPrefix(path, prefix)
-	}
-	return pattern == "" || pattern == path
-}
-
-// draw takes the latency of one request: uniform over the nanoseconds from Min
-// to Max, both included.
-func (l Latency) draw(hash, index uint64) time.Duration {
-	if l.Max <= l.Min {
-		return l.Min
-	}
-	// The high word of a product scales a 64-bit number to [0, span] with a
-	// bias below span/2^64.
-	over, _ := bits.Mul64(mix(hash+(index+1)*golden), uint64(l.Max-l.Min)+1)
-	return l.Min + time.Duration(over)
-}
-
-// golden is the increment of SplitMix64: 2^64 over the golden ratio, made odd.
-const golden = 0x9E3779B97F4A7C15
-
-// mix is the output function of SplitMix64 (Steele, Lea and Flood, "Fast
-// splittable pseudorandom number generators", OOPSLA 2014).
-func mix(z uint64) uint64 {
-	z = (z ^ z>>30) * 0xBF58476D1CE4E5B9
-	z = (z ^ z>>27) * 0x94D049BB133111EB
-	return z ^ z>>31
-}
-
-// seedHash starts the stream of one rule.
-func seedHash(seed uint64, id string) uint64 {
-	h := fnv.New64a()
-	var b [8]byte
-	binary.BigEndian.PutUint64(b[:], seed)
-	h.Write(b[:])
-	h.Write([]byte(id))
-	return h.Sum64()
+	return newPhase(p.phases[name], p.draws[name])
 }

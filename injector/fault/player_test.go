@@ -163,15 +163,14 @@ func TestLatency(t *testing.T) {
 	if lo, hi := slices.Min(a), slices.Max(a); lo < l.Min || hi > l.Max {
 		t.Errorf("latencies from %v to %v", lo, hi)
 	}
-	// Uniform: each tenth of the range holds its tenth, within five standard
-	// deviations of a binomial (47 of 100).
-	var bins [10]int
-	for _, d := range a {
-		bins[min(9, int((d-l.Min)/time.Millisecond))]++
-	}
-	for i, n := range bins {
-		if n < 53 || n > 147 {
-			t.Errorf("%d of 1000 latencies in the tenth %d", n, i)
+	// Uniform, in strata: each tenth of the range holds its tenth of each hundred.
+	for hundred := range slices.Chunk(a, 100) {
+		var bins [10]int
+		for _, d := range hundred {
+			bins[min(9, int((d-l.Min)/time.Millisecond))]++
+		}
+		if bins != [10]int{10, 10, 10, 10, 10, 10, 10, 10, 10, 10} {
+			t.Errorf("tenths of the range: %v", bins)
 		}
 	}
 	for _, d := range latencies(t, 1, "p/1", fault.Latency{Min: 5, Max: 5}, 10) {
@@ -222,6 +221,12 @@ func TestScriptChangedAfterwards(t *testing.T) {
 func FuzzPlayer(f *testing.F) {
 	f.Add([]byte(`{"phases":{"p":[{"select":{"kind":"ratio","num":1,"den":3},"action":"reset","hold":{"probes":1,"rejected":1,"max":5}}]}}`))
 	f.Add([]byte(`{"phases":{"p":[{"select":{"kind":"script","pattern":"X."},"action":"respond","respond":{"status":503},"latency":{"min":1,"max":9}}]}}`))
+	f.Add([]byte(`{"phases":{"p":[{"select":{"kind":"shuffle","num":1,"den":3,"block":9},"action":"reset"},{"select":{"kind":"shuffle","num":2,"den":3,"block":9},"action":"reset"}]}}`))
+	f.Add([]byte(`{"phases":{"p":[{"select":{"kind":"burst","length":1,"gap":3,"sticky":{"by":"cookie","name":"s"}},"action":"pass","latency":{"normal":{"mean":5,"sd":3}}}]}}`))
+	f.Add([]byte(`{"phases":{"p":[{"select":{"kind":"every","every":1},"action":"pass","latency":{"table":{"points":[{"quantile":0,"at":0},{"quantile":1,"at":9}]}}}]}}`))
+	f.Add([]byte(`{"phases":{"p":[{"select":{"kind":"random","num":1,"den":3},"action":"pass","latency":{"pareto":{"min":1,"alpha":0.1,"cap":9}}}]}}`))
+	f.Add([]byte(`{"phases":{"p":[{"match":{"path":"/a/**/*","query":{"a":"b"},"header_regex":{"a":"^b"},"jsonpath":{"$.a":1},"peer":"10.0.0.0/8"},"select":{"kind":"all"},"action":"reset"}]}}`))
+	f.Add([]byte(`{"phases":{"p":[{"match":{"grpc":"a.B/*"},"select":{"kind":"all"},"action":"reset"},{"match":{"path_regex":"^/a"},"select":{"kind":"all"},"action":"reset"}]}}`))
 	f.Add([]byte(`{"phases":{"":[{"select":{"kind":"ratio"},"latency":{"min":-1,"max":-2}}]}}`))
 	f.Fuzz(func(t *testing.T, script []byte) {
 		var s fault.Script
@@ -238,11 +243,16 @@ func FuzzPlayer(f *testing.F) {
 		for name := range s.Phases {
 			ph := p.Phase(name)
 			for range 3 {
-				if v := ph.Decide(fault.Request{Method: "GET", Path: "/"}); v.Rule == nil && v != (fault.Verdict{}) {
+				if v := ph.Decide(asUser("a/b")); v.Rule == nil && v != (fault.Verdict{}) {
 					t.Fatalf("a verdict without a rule: %+v", v)
 				}
 			}
 			ph.Counts()
+		}
+		for _, r := range p.Rules() {
+			if m := r.Latency.Mean(); m < r.Latency.Quantile(0) || m > r.Latency.Longest() {
+				t.Fatalf("the mean of %s is %v", r.Latency, m)
+			}
 		}
 	})
 }

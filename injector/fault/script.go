@@ -9,7 +9,8 @@ type Script struct {
 
 // Rule is one fault: whom it hits and what happens to them. Rules are tried in
 // order; the first one that matches a request and selects it decides alone. A
-// rule counts the requests that match it and that no earlier rule took.
+// rule counts the requests that match it and that no earlier rule took; for one
+// with a ratio, see [SelectKind.Draws], what earlier ratios took counts as well.
 type Rule struct {
 	ID      string  `json:"id" yaml:"id"` // phase/number, as the trace names it
 	Match   Match   `json:"match" yaml:"match"`
@@ -25,16 +26,32 @@ type Rule struct {
 	Garbage int  `json:"garbage,omitempty" yaml:"garbage,omitempty"` // bytes, for ActionGarbage
 	// ReadRate is how many bytes of the request's body are read in a second, before the
 	// latency begins; 0: as they come.
-	ReadRate int64       `json:"read_rate,omitempty" yaml:"read_rate,omitempty"`
-	H2       *H2         `json:"h2,omitempty" yaml:"h2,omitempty"`
-	Settings *H2Settings `json:"settings,omitempty" yaml:"settings,omitempty"` // for ActionSettings
+	ReadRate int64 `json:"read_rate,omitempty" yaml:"read_rate,omitempty"`
+	// WebSocket is what becomes of one, for ActionPass and a match of WebSocket.
+	WebSocket *WebSocket  `json:"websocket,omitempty" yaml:"websocket,omitempty"`
+	TLS       *TLS        `json:"tls,omitempty" yaml:"tls,omitempty"` // for ActionTLS
+	TCP       *TCP        `json:"tcp,omitempty" yaml:"tcp,omitempty"` // for ActionTCP
+	H2        *H2         `json:"h2,omitempty" yaml:"h2,omitempty"`
+	Settings  *H2Settings `json:"settings,omitempty" yaml:"settings,omitempty"` // for ActionSettings
 }
 
 // Match selects requests; empty parts match everything.
 type Match struct {
-	Method string            `json:"method,omitempty" yaml:"method,omitempty"`
-	Path   string            `json:"path,omitempty" yaml:"path,omitempty"`     // exact, or a prefix when it ends in *
-	Header map[string]string `json:"header,omitempty" yaml:"header,omitempty"` // exact values; an empty one is also that of a request without the header
+	Method string `json:"method,omitempty" yaml:"method,omitempty"`
+	// Path is exact unless it has a *. One at the end stands for any rest, one
+	// before for characters other than /, ** for any characters, and /**/ for any
+	// number of segments, none included.
+	Path        string            `json:"path,omitempty" yaml:"path,omitempty"`
+	PathRegex   string            `json:"path_regex,omitempty" yaml:"path_regex,omitempty"`     // of RE2; some part of the path matches it
+	GRPC        string            `json:"grpc,omitempty" yaml:"grpc,omitempty"`                 // a method of gRPC, as pkg.Service/Method or pkg.Service/*
+	Query       map[string]string `json:"query,omitempty" yaml:"query,omitempty"`               // first values of parameters; an empty one is also that of a request without the parameter
+	Header      map[string]string `json:"header,omitempty" yaml:"header,omitempty"`             // exact values; an empty one is also that of a request without the header
+	HeaderRegex map[string]string `json:"header_regex,omitempty" yaml:"header_regex,omitempty"` // of RE2, by header; a request without the header matches none
+	JSONPath    map[string]any    `json:"jsonpath,omitempty" yaml:"jsonpath,omitempty"`         // a query of RFC 9535 has a node with this text, number, bool or null in the body
+	Peer        string            `json:"peer,omitempty" yaml:"peer,omitempty"`                 // the caller's address, or a network such as 10.0.0.0/8
+	WebSocket   bool              `json:"websocket,omitempty" yaml:"websocket,omitempty"`       // a GET that asks for an upgrade to WebSocket
+	// SNI is the name that a ClientHello asks for, or *.rest for all that end in .rest.
+	SNI string `json:"sni,omitempty" yaml:"sni,omitempty"`
 }
 
 // SelectKind says how a rule picks among the requests that match it.
@@ -42,10 +59,15 @@ type SelectKind string
 
 // How a rule picks.
 const (
-	SelectAll    SelectKind = "all"
-	SelectRatio  SelectKind = "ratio"  // Num of Den, evenly spaced by error diffusion: |hit - n*ratio| < 1 at every n
-	SelectFirst  SelectKind = "first"  // the first First
-	SelectScript SelectKind = "script" // Pattern, one letter a request: X is hit, . is not; after its end nothing is hit
+	SelectAll     SelectKind = "all"
+	SelectRatio   SelectKind = "ratio"   // Num of Den, evenly spaced by error diffusion: |hit - n*ratio| < 1 at every n
+	SelectShuffle SelectKind = "shuffle" // as many of each Block requests as ratio would hit there, at places drawn by seed
+	SelectRandom  SelectKind = "random"  // each by itself with the probability Num/Den; drawn by (seed, rule, index)
+	SelectFirst   SelectKind = "first"   // the first First
+	SelectAfter   SelectKind = "after"   // all but the first After
+	SelectEvery   SelectKind = "every"   // the Every-th, the 2 Every-th and so on
+	SelectScript  SelectKind = "script"  // Pattern, one letter a request: X is hit, . is not; after its end nothing is hit
+	SelectBurst   SelectKind = "burst"   // stretches that are hit between stretches that are not (Gilbert-Elliott), by seed
 )
 
 // Select picks requests by their index among those that the rule saw.
@@ -53,8 +75,14 @@ type Select struct {
 	Kind    SelectKind `json:"kind" yaml:"kind"`
 	Num     uint64     `json:"num,omitempty" yaml:"num,omitempty"`
 	Den     uint64     `json:"den,omitempty" yaml:"den,omitempty"`
+	Block   uint64     `json:"block,omitempty" yaml:"block,omitempty"` // of shuffle
 	First   uint64     `json:"first,omitempty" yaml:"first,omitempty"`
+	After   uint64     `json:"after,omitempty" yaml:"after,omitempty"`
+	Every   uint64     `json:"every,omitempty" yaml:"every,omitempty"`
 	Pattern string     `json:"pattern,omitempty" yaml:"pattern,omitempty"`
+	Length  uint64     `json:"length,omitempty" yaml:"length,omitempty"` // of burst: mean number of requests in a row that are hit
+	Gap     uint64     `json:"gap,omitempty" yaml:"gap,omitempty"`       // and that are not; a phase begins with these
+	Sticky  Sticky     `json:"sticky,omitzero" yaml:"sticky,omitempty"`
 }
 
 // Action is what happens to a request that a rule hit.
@@ -69,14 +97,20 @@ const (
 	ActionHang    Action = "hang"    // nothing, until the caller leaves or the phase ends
 	ActionGarbage Action = "garbage" // random bytes that are no HTTP, then FIN
 
-	// What becomes of all that connect, as long as the phase lasts. Connections that idle
-	// are closed as it begins, others when their request is through.
+	// ActionRefuse and the two below it are what becomes of all that connect, as long as
+	// the phase lasts. Connections that idle are closed as it begins, others when their
+	// request is through.
 	ActionRefuse      Action = "refuse"      // nobody listens: connections are refused
 	ActionUnreachable Action = "unreachable" // connections are not answered, and run into the caller's timeout; on Linux
 	ActionDeaf        Action = "deaf"        // connections are accepted, and not read from until the phase ends
 
-	// ActionSettings is for connections of HTTP/2, and leaves requests to the other rules: they
-	// begin with Settings. It selects connections, and Match has no meaning.
+	// ActionTLS does what Rule.TLS says to a connection with TLS, and sees no request.
+	ActionTLS Action = "tls"
+
+	// ActionTCP does what Rule.TCP says to a connection whose bytes are passed on as they are.
+	ActionTCP Action = "tcp"
+
+	// ActionSettings serves a connection of HTTP/2 as Rule.Settings says, and sees no request.
 	ActionSettings Action = "settings"
 )
 
@@ -87,7 +121,10 @@ func (a Action) Door() bool {
 
 // Actions are all of them.
 func Actions() []Action {
-	return []Action{ActionPass, ActionRespond, ActionReset, ActionClose, ActionHang, ActionGarbage, ActionRefuse, ActionUnreachable, ActionDeaf, ActionSettings}
+	return []Action{
+		ActionPass, ActionRespond, ActionReset, ActionClose, ActionHang, ActionGarbage,
+		ActionRefuse, ActionUnreachable, ActionDeaf, ActionTLS, ActionTCP, ActionSettings,
+	}
 }
 
 // Respond is a canned answer.
@@ -110,10 +147,17 @@ type RetryAfter struct {
 	Date bool          `json:"date,omitempty" yaml:"date,omitempty"`
 }
 
-// Latency is uniform in [Min, Max]; equal ends make it fixed.
+// Latency is uniform in [Min, Max], where equal ends make it fixed, or else has one
+// law of another kind. See [Latency.Quantile] for how one is drawn.
 type Latency struct {
-	Min time.Duration `json:"min,omitempty" yaml:"min,omitempty"`
-	Max time.Duration `json:"max,omitempty" yaml:"max,omitempty"`
+	Min         time.Duration   `json:"min,omitempty" yaml:"min,omitempty"`
+	Max         time.Duration   `json:"max,omitempty" yaml:"max,omitempty"`
+	Normal      *Normal         `json:"normal,omitempty" yaml:"normal,omitempty"`
+	Lognormal   *Lognormal      `json:"lognormal,omitempty" yaml:"lognormal,omitempty"`
+	Exponential *Exponential    `json:"exponential,omitempty" yaml:"exponential,omitempty"`
+	Pareto      *Pareto         `json:"pareto,omitempty" yaml:"pareto,omitempty"`
+	Table       *Table          `json:"table,omitempty" yaml:"table,omitempty"`
+	Trace       []time.Duration `json:"trace,omitempty" yaml:"trace,omitempty"` // in this order, and again from the first
 }
 
 // Hold parks arrivals until the SUT has rejected Rejected calls that were sent
@@ -132,16 +176,22 @@ type Hold struct {
 type Request struct {
 	Method string
 	Path   string
-	Header func(key string) string
+	Header func(key string) string // the first value, or nothing
+	Query  func(key string) string // likewise; nil: none
+	Peer   string                  // the caller's address, with or without its port
+	Body   func() []byte           // asked only if the rest of a rule fits that looks into it; nil: none
+	Layer  Layer                   // what it is: rules of other layers do not see it
+	SNI    string                  // of LayerTLS; empty: the caller named no host
 }
 
 // Verdict is what a script decided for one request. The zero value lets it pass.
 type Verdict struct {
 	Rule    *Rule         // nil: no rule hit it
 	Index   uint64        // among the requests that the rule saw
-	Latency time.Duration // drawn from Rule.Latency by (seed, rule, index)
+	Latency time.Duration // drawn from Rule.Latency by (seed, rule, number of the hit)
 
 	hash uint64 // of seed and rule
+	nth  uint64 // of the hits
 }
 
 // Draw returns the n-th of the random numbers that are this verdict's own, by (seed, rule,

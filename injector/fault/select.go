@@ -5,10 +5,19 @@ import (
 	"strings"
 )
 
+// Draws reports whether a rule takes a share of the requests that match it:
+// ratio, shuffle and random. Such rules whose matches overlap share one draw for
+// each request, which at most one of them wins, so that 30 % and 30 % are 30 %
+// and 30 % of all and not 30 % and 21 %.
+func (k SelectKind) Draws() bool {
+	return k == SelectRatio || k == SelectShuffle || k == SelectRandom
+}
+
 // Hit reports whether the request with this index, from 0, is selected. A ratio
 // is spread by error diffusion: the n-th request is hit when round(n*p) grows.
 // It is a pure function of the index, so no interleaving of clients moves a
-// ratio off its course.
+// ratio off its course. What shuffle, random and burst hit is decided by the seed
+// as well, and what a ratio hits beside others by their shares: ask a [Phase].
 func (s Select) Hit(index uint64) bool {
 	switch s.Kind {
 	case SelectAll:
@@ -20,6 +29,10 @@ func (s Select) Hit(index uint64) bool {
 		return s.rest(index) >= s.Den-s.Num
 	case SelectFirst:
 		return index < s.First
+	case SelectAfter:
+		return index >= s.After
+	case SelectEvery:
+		return index%s.Every == s.Every-1
 	case SelectScript:
 		return index < uint64(len(s.Pattern)) && s.Pattern[index] == patternHit
 	default:
@@ -39,6 +52,10 @@ func (s Select) Hits(n uint64) uint64 {
 		return quo
 	case SelectFirst:
 		return min(n, s.First)
+	case SelectAfter:
+		return n - min(n, s.After)
+	case SelectEvery:
+		return n / s.Every
 	case SelectScript:
 		return uint64(strings.Count(s.Pattern[:min(n, uint64(len(s.Pattern)))], string(patternHit)))
 	default:
@@ -52,6 +69,11 @@ const (
 	patternMiss = '.'
 )
 
+// takesAll reports whether nothing that reaches the rule is left over.
+func (s Select) takesAll() bool {
+	return s.Kind == SelectAll || s.Kind.Draws() && s.Num == s.Den && s.Sticky == Sticky{}
+}
+
 // sum is the accumulator before request n: n*Num + Den/2.
 func (s Select) sum(n uint64) (hi, lo uint64) {
 	hi, lo = bits.Mul64(n, s.Num)
@@ -63,4 +85,37 @@ func (s Select) sum(n uint64) (hi, lo uint64) {
 func (s Select) rest(n uint64) uint64 {
 	hi, lo := s.sum(n)
 	return bits.Rem64(hi, lo, s.Den)
+}
+
+// shuffled is where in the even order of a ratio the request with this index
+// stands: each Block indices are permuted among themselves. A block so has the
+// hits that the even order has there, which is Num/Den of it where that is whole,
+// and otherwise that rounded so that the sum over all blocks stays exact.
+func (s Select) shuffled(hash, index uint64) uint64 {
+	block, place := index/s.Block, index%s.Block
+	return block*s.Block + permute(s.Block, mix(hash+(block+1)*golden), place)
+}
+
+// width is the part of all 64-bit numbers that a share is: a random draw below it
+// is a hit. A share of everything has no width of 64 bits and is told apart.
+func (s Select) width() (width uint64, all bool) {
+	if s.Num == s.Den {
+		return 0, true
+	}
+	width, _ = bits.Div64(s.Num, 0, s.Den)
+	return width, false
+}
+
+// bursts is the step of a Gilbert-Elliott chain to the request with this index: a
+// stretch of either kind ends with the probability of one over its mean length.
+func (s Select) bursts(hash, index uint64, before bool) bool {
+	if index == 0 {
+		return false
+	}
+	mean := s.Gap
+	if before {
+		mean = s.Length
+	}
+	over, _ := bits.Mul64(number(hash, index), mean)
+	return before != (over == 0) // over is uniform on the numbers below mean
 }

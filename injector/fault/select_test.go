@@ -44,6 +44,8 @@ func TestSelect(t *testing.T) {
 		{ratio(1, 100), ".........."},
 		{fault.Select{Kind: fault.SelectFirst, First: 3}, "XXX......."},
 		{fault.Select{Kind: fault.SelectScript, Pattern: "..XX."}, "..XX......"},
+		{fault.Select{Kind: fault.SelectAfter, After: 3}, "...XXXXXXX"},
+		{fault.Select{Kind: fault.SelectEvery, Every: 4}, "...X...X.."},
 		{fault.Select{}, ".........."},
 	} {
 		t.Run(fmt.Sprintf("%+v", c.sel), func(t *testing.T) {
@@ -102,6 +104,8 @@ func TestHitsIsTheSumOfHit(t *testing.T) {
 			rapid.Just(fault.Select{Kind: fault.SelectAll}),
 			rapid.Just(ratio(rapid.Uint64Range(0, den).Draw(t, "num"), den)),
 			rapid.Just(fault.Select{Kind: fault.SelectFirst, First: rapid.Uint64().Draw(t, "first")}),
+			rapid.Just(fault.Select{Kind: fault.SelectAfter, After: rapid.Uint64().Draw(t, "after")}),
+			rapid.Just(fault.Select{Kind: fault.SelectEvery, Every: rapid.Uint64Min(1).Draw(t, "every")}),
 			rapid.Just(fault.Select{Kind: fault.SelectScript, Pattern: rapid.StringMatching("[X.]{1,20}").Draw(t, "pattern")}),
 		).Draw(t, "select")
 		checkHits(t, s, rapid.OneOf(rapid.Uint64(), rapid.Uint64Range(0, 30)).Draw(t, "n"))

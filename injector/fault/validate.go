@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 )
@@ -45,17 +46,12 @@ func Validate(s Script) []Problem {
 		rules := s.Phases[phase]
 		for n, r := range rules {
 			found := r.problems()
-			if by := shadowed(rules[:n], r); by >= 0 {
-				found.add("match", "fault %d already takes every request that this one matches; put the narrower fault first", by+1)
-			}
+			r.among(rules, n, &found)
 			id := ruleID(phase, n, r)
 			if other, twice := ids[id]; twice {
 				found.add("id", "%q already names a fault of phase %s; the trace could not tell them apart", id, other)
 			}
 			ids[id] = phase
-			if r.Action.Door() && len(rules) > 1 {
-				found.add("action", "%s is for all that connect in phase %s; no other fault of it could be seen", r.Action, phase)
-			}
 			for _, p := range found {
 				p.Phase, p.Rule, p.ID = phase, n, r.ID
 				all = append(all, p)
@@ -63,6 +59,17 @@ func Validate(s Script) []Problem {
 		}
 	}
 	return all
+}
+
+// among looks at the rule beside the others of its phase, of which it is the n-th.
+func (r Rule) among(rules []Rule, n int, ps *problems) {
+	if text := Against(rules[:n], r, func(i int) string { return "fault " + strconv.Itoa(i+1) }); text != "" {
+		ps.add("match", "%s", text)
+	}
+	r.checkShared(rules[:n], ps)
+	if r.Action.Door() && len(rules) > 1 {
+		ps.add("action", "%s is for all that connect in its phase; no other fault of it could be seen", r.Action)
+	}
 }
 
 // problems collects what is wrong with one rule.
@@ -83,66 +90,8 @@ func (r Rule) problems() problems {
 	}
 	r.Latency.check(&ps)
 	r.checkAction(&ps)
+	r.checkWebSocket(&ps)
 	return ps
-}
-
-// check looks at the names of headers.
-func (m Match) check(ps *problems) {
-	for _, key := range slices.Sorted(maps.Keys(m.Header)) {
-		if !isToken(key) {
-			ps.add("match.header", "%q is not the name of a header", key)
-		}
-	}
-	if i := strings.IndexByte(m.Path, '*'); i >= 0 && i < len(m.Path)-1 {
-		ps.add("match.path", "%q: * stands only at the end, for any continuation", m.Path)
-	}
-	if m.Path != "" && m.Path[0] != '/' && m.Path[0] != '*' {
-		ps.add("match.path", "%q can match no request; a path begins with /", m.Path)
-	}
-}
-
-// check looks at the one way of selecting that Kind names.
-func (s Select) check(ps *problems) {
-	switch s.Kind {
-	case SelectAll:
-	case SelectRatio:
-		if s.Den == 0 {
-			ps.add("select.den", "a ratio of %d to 0; write num of den with den at least 1", s.Num)
-		} else if s.Num > s.Den {
-			ps.add("select.num", "a ratio of %d in %d is more than all of them", s.Num, s.Den)
-		}
-	case SelectFirst:
-		if s.First == 0 {
-			ps.add("select.first", "the first 0 requests are none; write at least 1")
-		}
-	case SelectScript:
-		s.checkPattern(ps)
-	default:
-		ps.add("select.kind", "%q is none of all, ratio, first, script", s.Kind)
-		return
-	}
-	unused := func(kind SelectKind, field string, set bool) {
-		if set && s.Kind != kind {
-			ps.add(field, "has no meaning with kind %s; it belongs to %s", s.Kind, kind)
-		}
-	}
-	unused(SelectRatio, "select.num", s.Num != 0)
-	unused(SelectRatio, "select.den", s.Den != 0)
-	unused(SelectFirst, "select.first", s.First != 0)
-	unused(SelectScript, "select.pattern", s.Pattern != "")
-}
-
-// checkPattern looks at the letters; the first wrong one is enough to tell.
-func (s Select) checkPattern(ps *problems) {
-	if s.Pattern == "" {
-		ps.add("select.pattern", "is empty; write one letter a request, X hit and . not")
-	}
-	for i, letter := range s.Pattern {
-		if letter != patternHit && letter != patternMiss {
-			ps.add("select.pattern", "letter %d is %q; only X (hit) and . (not hit) have a meaning", i+1, letter)
-			return
-		}
-	}
 }
 
 // check looks at the three numbers that release needs.
@@ -158,16 +107,6 @@ func (h Hold) check(ps *problems) {
 	}
 }
 
-// check looks at the order of the ends.
-func (l Latency) check(ps *problems) {
-	if l.Min < 0 {
-		ps.add("latency.min", "%v is negative", l.Min)
-	}
-	if l.Max < l.Min {
-		ps.add("latency.max", "%v is less than min, %v; for a fixed latency make both equal", l.Max, l.Min)
-	}
-}
-
 // checkAction looks at the action and at what only some actions have.
 func (r Rule) checkAction(ps *problems) {
 	switch r.Action {
@@ -179,22 +118,38 @@ func (r Rule) checkAction(ps *problems) {
 		}
 	case ActionRefuse, ActionUnreachable, ActionDeaf:
 		r.checkDoor(ps)
+	case ActionTLS:
+		r.checkTLS(ps)
+	case ActionTCP:
+		r.checkTCP(ps)
 	case ActionSettings:
+		r.checkSettings(ps)
 	default:
 		ps.add("action", "%q is none of %s", r.Action, words(Actions()))
 	}
 	answers := r.Action == ActionRespond || r.Action == ActionPass
-	if r.Stealth && (answers || r.Action == ActionGarbage || r.Action == ActionSettings) {
+	if r.Stealth && (answers || r.Action == ActionGarbage || r.Action.Layer() != LayerRequest) {
 		ps.add("stealth", "has no meaning with action %s; only reset, close and hang end a connection", r.Action)
 	}
 	if r.Form != (Form{}) && !answers {
 		ps.add("form", "has no meaning with action %s, which gives no answer", r.Action)
 	}
 	r.Form.check(ps)
-	if garbage := r.Action == ActionGarbage; garbage && (r.Garbage < 1 || r.Garbage > mostGarbage) {
-		ps.add("garbage", "is %d bytes; write 1 to %d", r.Garbage, mostGarbage)
+	r.checkOthers(ps)
+}
+
+// checkOthers looks at what only one action has.
+func (r Rule) checkOthers(ps *problems) {
+	if garbage := r.Action == ActionGarbage; garbage && (r.Garbage < 1 || r.Garbage > MostGarbage) {
+		ps.add("garbage", "is %d bytes; write 1 to %d", r.Garbage, MostGarbage)
 	} else if !garbage && r.Garbage != 0 {
 		ps.add("garbage", "has no meaning with action %s", r.Action)
+	}
+	if tls := r.Action == ActionTLS; !tls && (r.TLS != nil || r.Match.SNI != "") {
+		ps.add("tls", "has no meaning with action %s, nor has a match by sni", r.Action)
+	}
+	if r.Action != ActionTCP && r.TCP != nil {
+		ps.add("tcp", "has no meaning with action %s", r.Action)
 	}
 	if r.ReadRate < 0 {
 		ps.add("read_rate", "is %d bytes a second; must be above 0", r.ReadRate)
@@ -202,23 +157,16 @@ func (r Rule) checkAction(ps *problems) {
 	r.checkH2(ps)
 }
 
-// checkDoor looks at what does not go with all that connect.
+// checkDoor looks at what only requests have.
 func (r Rule) checkDoor(ps *problems) {
-	r.checkConnection(ps)
-	if r.Select.Kind != SelectAll {
-		ps.add("select", "has no meaning with action %s, which is for all that connect", r.Action)
-	}
-}
-
-// checkConnection looks at what only requests have.
-func (r Rule) checkConnection(ps *problems) {
 	for _, only := range []struct {
 		field string
 		set   bool
 	}{
-		{"match", r.Match.Method != "" || r.Match.Path != "" || len(r.Match.Header) > 0},
+		{"match", !r.Match.covers(Match{})},
+		{"select", r.Select.Kind != SelectAll},
 		{"hold", r.Hold != nil},
-		{"latency", r.Latency != Latency{}},
+		{"latency", r.Latency.Longest() != 0},
 		{"respond", !r.Respond.zero()},
 		{"read_rate", r.ReadRate != 0},
 	} {
@@ -228,8 +176,8 @@ func (r Rule) checkConnection(ps *problems) {
 	}
 }
 
-// mostGarbage is how many random bytes are made at most for one answer.
-const mostGarbage = 1 << 20
+// MostGarbage is how many random bytes are made at most for one answer.
+const MostGarbage = 1 << 20
 
 // words lists names for an error.
 func words[S ~string](names []S) string {
@@ -256,8 +204,8 @@ func (r Respond) Problems() []Problem {
 	if (r.Status == 204 || r.Status == 304) && (r.Body != "" || r.Fill != 0) {
 		ps.add("respond.body", "an answer with status %d has no body", r.Status)
 	}
-	if r.Fill < 0 || r.HeaderFill < 0 || r.HeaderFill > mostHeader {
-		ps.add("respond.fill", "is %d bytes of body and %d of a header; neither is below 0, and the header at most %d", r.Fill, r.HeaderFill, mostHeader)
+	if r.Fill < 0 || r.HeaderFill < 0 || r.HeaderFill > MostHeader {
+		ps.add("respond.fill", "is %d bytes of body and %d of a header; neither is below 0, and the header at most %d", r.Fill, r.HeaderFill, MostHeader)
 	}
 	if a := r.RetryAfter; a != nil && (a.In < 0 || a.In%time.Second != 0) {
 		ps.add("respond.retry_after", "%v is not a number of whole seconds", a.In)
@@ -281,8 +229,8 @@ func (r Respond) checkHeaders(ps *problems) {
 	}
 }
 
-// mostHeader is how large a header may be made; clients give up long before.
-const mostHeader = 64 << 20
+// MostHeader is how large a header may be made; clients give up long before.
+const MostHeader = 64 << 20
 
 // isToken reports whether s is a token of RFC 9110, section 5.6.2.
 func isToken(s string) bool {
@@ -293,31 +241,4 @@ func isToken(s string) bool {
 		}
 	}
 	return s != ""
-}
-
-// shadowed returns the index of an earlier rule that leaves r nothing, or -1.
-func shadowed(earlier []Rule, r Rule) int {
-	return slices.IndexFunc(earlier, func(e Rule) bool {
-		all := e.Select.Kind == SelectAll || e.Select.Kind == SelectRatio && e.Select.Num == e.Select.Den
-		// A rule of connections takes no request.
-		return all && (e.Action == ActionSettings) == (r.Action == ActionSettings) && e.Match.covers(r.Match)
-	})
-}
-
-// covers reports whether every request that n matches is matched by m.
-func (m Match) covers(n Match) bool {
-	if m.Method != "" && !strings.EqualFold(m.Method, n.Method) {
-		return false
-	}
-	// The text of a longer prefix, "/ab*", begins with a shorter one, "/a", as
-	// all its paths do: one comparison serves for both.
-	if !pathMatches(m.Path, n.Path) {
-		return false
-	}
-	for key, value := range m.Header {
-		if v, ok := n.Header[key]; !ok || v != value {
-			return false
-		}
-	}
-	return true
 }

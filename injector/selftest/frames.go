@@ -73,16 +73,16 @@ func post(n int, end bool) string {
 	return ask().request(1, "POST", "/charges", false).body(1, n, end).String()
 }
 
-// frame is one frame that came, as text.
-type frame struct {
+// h2Frame is one frame that came, as text.
+type h2Frame struct {
 	text string
 	at   time.Duration // when its last byte came
 }
 
 // frames reads the frames that came. DATA without END_STREAM is told as one where several follow each
 // other, unless apart; the server's own settings are left out, and the window of the connection.
-func (o Observation) frames(apart bool) []frame {
-	var all []frame
+func (o Observation) frames(apart bool) []h2Frame {
+	var all []h2Frame
 	r := bytes.NewReader(o.Bytes)
 	fr := http2.NewFramer(io.Discard, r)
 	fr.ReadMetaHeaders = hpack.NewDecoder(4096, nil)
@@ -93,9 +93,9 @@ func (o Observation) frames(apart bool) []frame {
 		stream, isStream := errors.AsType[http2.StreamError](err)
 		switch {
 		case isStream:
-			all = append(all, frame{fmt.Sprintf("malformed HEADERS %d (%v)", stream.StreamID, fr.ErrorDetail()), at})
+			all = append(all, h2Frame{fmt.Sprintf("malformed HEADERS %d (%v)", stream.StreamID, fr.ErrorDetail()), at})
 		case err != nil:
-			return append(all, frame{fmt.Sprintf("%d bytes that are no frame", left), o.last()})
+			return append(all, h2Frame{fmt.Sprintf("%d bytes that are no frame", left), o.last()})
 		default:
 			text := frameText(f)
 			if d, ok := f.(*http2.DataFrame); ok && !apart && len(all) > 0 && !d.StreamEnded() {
@@ -106,7 +106,7 @@ func (o Observation) frames(apart bool) []frame {
 				}
 			}
 			if text != "" {
-				all = append(all, frame{text, at})
+				all = append(all, h2Frame{text, at})
 			}
 		}
 	}
@@ -178,8 +178,8 @@ func (o Observation) texts() string {
 	return strings.Join(all, "; ")
 }
 
-// framesTold tells in a line what came.
-func framesTold(o Observation) string {
+// framesShown writes the frames that came.
+func framesShown(o Observation) string {
 	text := o.texts()
 	const most = 300
 	if len(text) > most {
@@ -188,7 +188,7 @@ func framesTold(o Observation) string {
 	if text == "" {
 		text = "no frame beyond those of every connection"
 	}
-	return fmt.Sprintf("%q, then %s after %v", text, o.End, o.Ended.Round(time.Millisecond))
+	return fmt.Sprintf("%q", text)
 }
 
 // framed reports whether the frames match a pattern as a whole, and how the connection ended.
@@ -200,14 +200,14 @@ func framed(pattern string, end End) func(Observation) bool {
 // has reports whether a frame came.
 func has(text string) func(Observation) bool {
 	return func(o Observation) bool {
-		return slices.ContainsFunc(o.frames(true), func(f frame) bool { return f.text == text })
+		return slices.ContainsFunc(o.frames(true), func(f h2Frame) bool { return f.text == text })
 	}
 }
 
 // lacks reports whether no frame of a kind came.
 func lacks(prefix string) func(Observation) bool {
 	return func(o Observation) bool {
-		return !slices.ContainsFunc(o.frames(true), func(f frame) bool { return strings.HasPrefix(f.text, prefix) })
+		return !slices.ContainsFunc(o.frames(true), func(f h2Frame) bool { return strings.HasPrefix(f.text, prefix) })
 	}
 }
 
@@ -215,7 +215,7 @@ func lacks(prefix string) func(Observation) bool {
 func came(prefix string, d time.Duration) func(Observation) bool {
 	return func(o Observation) bool {
 		all := o.frames(true)
-		i := slices.IndexFunc(all, func(f frame) bool { return strings.HasPrefix(f.text, prefix) })
+		i := slices.IndexFunc(all, func(f h2Frame) bool { return strings.HasPrefix(f.text, prefix) })
 		return i >= 0 && all[i].at >= d
 	}
 }

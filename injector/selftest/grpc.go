@@ -17,7 +17,7 @@ func grpc() []contract {
 		all[i].protocol = "gRPC"
 		if all[i].request == "" {
 			all[i].request = ask().request(1, "POST", "/charges.Charges/Charge", false).body(1, 5, true).String()
-			all[i].told = framesTold
+			all[i].show = framesShown
 		}
 	}
 	return all

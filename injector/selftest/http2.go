@@ -17,7 +17,7 @@ func overHTTP2() []contract {
 		if all[i].request == "" {
 			all[i].request = get()
 		}
-		all[i].told = framesTold
+		all[i].show = framesShown
 	}
 	return all
 }

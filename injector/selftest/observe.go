@@ -2,6 +2,7 @@ package selftest
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
@@ -21,6 +22,11 @@ const (
 	RST  End = "RST"
 	None End = "nothing more" // it was still open when the observer went
 
+	// Notified is an end of TLS: close_notify, then FIN. FIN over TLS is one without.
+	Notified End = "close_notify, then FIN"
+	// Broken is a handshake that the observer broke off; Observation.Err says why.
+	Broken End = "a handshake that the caller breaks off"
+
 	Refused    End = "connection refused"
 	Unanswered End = "no answer to the connection" // within the observer's patience
 )
@@ -30,7 +36,14 @@ type Observation struct {
 	Bytes []byte
 	Parts []Part
 	End   End
-	Ended time.Duration // since the request was sent
+	Ended time.Duration // since the observer began to send the request
+	Sent  time.Duration // when all of the request was taken in
+	Begun time.Time
+	Over  time.Duration // when the phase was to end, if it did
+
+	Hello time.Duration        // when the first byte of a handshake came
+	TLS   *tls.ConnectionState // of a handshake that succeeded
+	Err   error                // of one that did not
 }
 
 // Part is what one read returned.
@@ -64,6 +77,8 @@ func observe(ctx context.Context, addr, request string, patience time.Duration) 
 	switch {
 	case errors.Is(err, syscall.ECONNREFUSED):
 		return Observation{End: Refused, Ended: time.Since(begun)}, nil
+	case errors.Is(err, syscall.ECONNRESET): // It was accepted, and reset before this process was told.
+		return Observation{End: RST, Ended: time.Since(begun)}, nil
 	case isNet && timeout.Timeout() && ctx.Err() == nil:
 		return Observation{End: Unanswered, Ended: time.Since(begun)}, nil
 	case err != nil:
@@ -72,11 +87,21 @@ func observe(ctx context.Context, addr, request string, patience time.Duration) 
 	defer func() { _ = c.Close() }() // What is to be seen was seen.
 	stop := context.AfterFunc(ctx, func() { _ = c.SetDeadline(time.Unix(1, 0)) })
 	defer stop()
+	if b, ok := c.(interface{ SetWriteBuffer(bytes int) error }); ok {
+		_ = b.SetWriteBuffer(64 << 10) // Or the own kernel would hide how slowly it is read.
+	}
 	start := time.Now()
-	if _, err := io.WriteString(c, request); err != nil {
+	_, err = io.WriteString(c, request)
+	if errors.Is(err, syscall.ECONNRESET) { // The next read would not say so again.
+		return Observation{End: RST, Ended: time.Since(start)}, nil
+	}
+	if err != nil {
 		return Observation{}, fmt.Errorf("send the request: %w", err)
 	}
-	return listen(c, start, patience)
+	sent := time.Since(start)
+	o, err := listen(c, start, patience)
+	o.Sent, o.Begun = sent, start
+	return o, err
 }
 
 // listen reads until the end.
@@ -111,8 +136,29 @@ func listen(c net.Conn, start time.Time, patience time.Duration) (o Observation,
 }
 
 // String tells what came, in a line.
-func (o Observation) String() string {
-	return fmt.Sprintf("%s, then %s after %v", brief(o.Bytes), o.End, o.Ended.Round(time.Millisecond))
+func (o Observation) String() string { return o.told(nil) }
+
+// told is the line with what came as show writes it.
+func (o Observation) told(show func(Observation) string) string {
+	text := brief(o.Bytes)
+	if show != nil {
+		text = show(o)
+	}
+	if len(o.Parts) > 0 {
+		text += fmt.Sprintf(", the last byte after %v", o.last().Round(time.Millisecond))
+	}
+	if o.End == None {
+		text += ", then nothing more"
+	} else {
+		text += fmt.Sprintf(", then %s after %v", o.End, o.Ended.Round(time.Millisecond))
+	}
+	if o.Err != nil {
+		text += ": " + o.Err.Error()
+	}
+	if o.Sent > 10*time.Millisecond {
+		text += fmt.Sprintf("; sending took %v", o.Sent.Round(time.Millisecond))
+	}
+	return text
 }
 
 // brief writes bytes for a reader.

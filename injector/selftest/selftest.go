@@ -35,12 +35,20 @@ type contract struct {
 	patience time.Duration // with a connection that says nothing; 0: patience
 	ends     bool          // the phase ends after half of the patience
 	holds    func(o Observation) bool
-	recorded trace.Outcome // what the injector's own record has to say; empty: an answer
-	unseen   bool          // it has nothing to say: nobody got in
+	show     func(o Observation) string // what came; nil: its bytes
+	recorded trace.Outcome              // what the injector's own record has to say; empty: an answer
+	records  []trace.Outcome            // of several attempts; empty: one, as recorded says
+	unseen   bool                       // it has nothing to say: nobody got in
 
-	records []trace.Outcome          // of several attempts; empty: one, as recorded says
-	told    func(Observation) string // what came, in a line; nil: its bytes
+	setUp    func(context.Context, *injector.Config) (tearDown func(), err error) // nil: nothing is special
+	observer observer                                                             // nil: a raw socket
 }
+
+// observer calls an injector and says what came.
+type observer func(ctx context.Context, in *injector.Injector, request string, patience time.Duration) (Observation, error)
+
+// phase is the one with the fault.
+const phase = "fault"
 
 // patience is how long a connection is listened to that says nothing.
 const patience = 300 * time.Millisecond
@@ -68,48 +76,76 @@ func Run(ctx context.Context, seed uint64, tell func(Result)) error {
 
 // try plays the fault once and looks at the wire and at the record.
 func (c contract) try(ctx context.Context, seed uint64) (observed string, ok bool, err error) {
-	const phase = "fault"
 	if c.rule.Select.Kind == "" {
 		c.rule.Select.Kind = fault.SelectAll
 	}
 	rec := trace.NewRecorder(time.Now())
-	in, err := injector.Start(ctx, injector.Config{
+	cfg := injector.Config{
 		Name: "selftest", Stub: c.stub, Seed: seed, Recorder: rec,
 		Script: fault.Script{Phases: map[string][]fault.Rule{phase: {c.rule}}},
-	})
+	}
+	if c.setUp != nil {
+		tearDown, err := c.setUp(ctx, &cfg)
+		if err != nil {
+			return "", false, err
+		}
+		defer tearDown()
+	}
+	in, err := injector.Start(ctx, cfg)
 	if err != nil {
 		return "", false, err
 	}
-	if err := in.Enter(phase); err != nil {
-		return "", false, errors.Join(err, in.Close())
-	}
-	wait := c.patience
-	if wait == 0 {
-		wait = patience
-	}
-	if c.ends {
-		end := time.AfterFunc(wait/2, func() { _ = in.Enter("") }) // What follows is observed.
-		defer end.Stop()
-	}
-	request := c.request
-	if request == "" {
-		request = "GET /charges HTTP/1.1\r\nHost: selftest\r\n\r\n"
-	}
-	o, err := observe(ctx, in.Addr(), request, wait)
+	o, err := c.look(ctx, in)
 	if closeErr := in.Close(); err == nil {
 		err = closeErr
 	}
 	if err != nil {
 		return "", false, err
 	}
-	text := o.String()
-	if c.told != nil {
-		text = c.told(o)
-	}
+	text := o.told(c.show)
 	if wrong := c.misrecorded(rec.Snapshot(trace.Header{}).Attempts); wrong != "" {
 		return fmt.Sprintf("%s; recorded as %s", text, wrong), false, nil
 	}
 	return text, c.holds(o), nil
+}
+
+// look has the fault observed.
+func (c contract) look(ctx context.Context, in *injector.Injector) (Observation, error) {
+	if err := in.Enter(phase); err != nil {
+		return Observation{}, err
+	}
+	wait := c.patience
+	if wait == 0 {
+		wait = patience
+	}
+	over := make(chan time.Time, 1)
+	if c.ends {
+		end := time.AfterFunc(wait/2, func() {
+			over <- time.Now()
+			_ = in.Enter("") // What follows is observed.
+		})
+		defer end.Stop()
+	}
+	request := c.request
+	if request == "" {
+		request = "GET /charges HTTP/1.1\r\nHost: selftest\r\n\r\n"
+	}
+	look := c.observer
+	if look == nil {
+		look = socket
+	}
+	o, err := look(ctx, in, request, wait)
+	select {
+	case at := <-over:
+		o.Over = at.Sub(o.Begun)
+	default:
+	}
+	return o, err
+}
+
+// socket observes with a socket of the operating system.
+func socket(ctx context.Context, in *injector.Injector, request string, patience time.Duration) (Observation, error) {
+	return observe(ctx, in.Addr(), request, patience)
 }
 
 // misrecorded says what was recorded, if that is not what it should be.

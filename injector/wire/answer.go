@@ -79,9 +79,13 @@ type composer struct {
 	over   bool // nothing more is sent
 }
 
-func (c *composer) send(b []byte, fill int64) {
-	if len(b) > 0 || fill > 0 {
-		c.steps = append(c.steps, Step{Do: Send, Bytes: b, Fill: fill, At: c.at})
+func (c *composer) send(b []byte) { c.add(Step{Bytes: b}) }
+
+// add sends what a step does.
+func (c *composer) add(s Step) {
+	if s.size() > 0 {
+		s.Do, s.At = Send, c.at
+		c.steps = append(c.steps, s)
 	}
 }
 
@@ -92,7 +96,7 @@ func (c *composer) inform() {
 		return
 	}
 	for range i.Times {
-		c.send([]byte(statusLine(i.Status, "")+"\r\n"), 0)
+		c.send([]byte(statusLine(i.Status, "") + "\r\n"))
 		c.at += i.Every
 	}
 }
@@ -113,11 +117,11 @@ func (c *composer) head() {
 		c.over = true
 		return
 	case c.cutAt(fault.CutLine):
-		c.send([]byte(HalfLine), 0)
+		c.send([]byte(HalfLine))
 		c.over = true
 		return
 	case c.f.Malformed == fault.ContinueForNobody:
-		c.send([]byte("HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: faultline\r\n\r\n"), 0)
+		c.send([]byte("HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: faultline\r\n\r\n"))
 		c.over = true
 		return
 	}
@@ -133,13 +137,13 @@ func (c *composer) head() {
 	lines := c.headers()
 	if c.cutAt(fault.CutHead) {
 		b.WriteString(lines[0])
-		c.send([]byte(b.String()), 0)
+		c.send([]byte(b.String()))
 		c.over = true
 		return
 	}
 	b.WriteString(strings.Join(lines, ""))
 	b.WriteString("\r\n")
-	c.send([]byte(b.String()), 0)
+	c.send([]byte(b.String()))
 }
 
 // statusLine is the first line of an answer.
@@ -212,7 +216,7 @@ func (c *composer) body() {
 	case c.f.Malformed == fault.BadChunk:
 		first, _ := c.content().split(c.length / 2)
 		c.chunk(first)
-		c.send([]byte("ZZ\r\n"), 0)
+		c.send([]byte("ZZ\r\n"))
 		return
 	case c.f.Malformed == fault.NoLastChunk:
 		c.chunk(c.content())
@@ -227,7 +231,7 @@ func (c *composer) body() {
 		var piece Step
 		piece, sent = sent.split(p.Size)
 		c.at = start + p.At
-		c.send(piece.Bytes, piece.Fill)
+		c.add(piece)
 	}
 }
 
@@ -239,9 +243,9 @@ func (c *composer) chunk(s Step) {
 	if s.size() == 0 {
 		return
 	}
-	c.send(fmt.Appendf(nil, "%x\r\n", s.size()), 0)
-	c.send(s.Bytes, s.Fill)
-	c.send([]byte("\r\n"), 0)
+	c.send(fmt.Appendf(nil, "%x\r\n", s.size()))
+	c.add(s)
+	c.send([]byte("\r\n"))
 }
 
 // end ends the connection.

@@ -1,6 +1,10 @@
 package wire
 
-import "time"
+import (
+	"io"
+	"strings"
+	"time"
+)
 
 // Do is what a step does.
 type Do int
@@ -26,10 +30,36 @@ func (d Do) String() string {
 type Step struct {
 	Do    Do
 	Bytes []byte
-	// Fill is how many bytes of Filler follow, so that large answers need no memory.
-	Fill int64
+	// Fill is how many bytes of Filler follow, from the From-th on, so that large answers
+	// need no memory.
+	Fill, From int64
 	// At is when at the earliest, counted from when the first step was begun.
 	At time.Duration
+}
+
+// Write writes a step's bytes.
+func (s Step) Write(w io.Writer) error {
+	if len(s.Bytes) > 0 {
+		if _, err := w.Write(s.Bytes); err != nil {
+			return err
+		}
+	}
+	return WriteFill(w, s.From, s.Fill)
+}
+
+// WriteFill writes n bytes of Filler, from a place on.
+func WriteFill(w io.Writer, from, n int64) error {
+	const block = 1 << 15 // whole lines, so that every block begins where the last one did
+	skip := int(from % int64(len(Filler)))
+	text := strings.Repeat(Filler, int(min(n, block))/len(Filler)+2)[skip:]
+	for n > 0 {
+		size := min(n, block)
+		if _, err := io.WriteString(w, text[:size]); err != nil {
+			return err
+		}
+		n -= size
+	}
+	return nil
 }
 
 // Filler is what Fill repeats: lines of text, so that a body of it is a text.
@@ -69,6 +99,6 @@ func (s Step) split(n int64) (first, rest Step) {
 		first.Bytes, first.Fill, rest.Bytes = s.Bytes[:n:n], 0, s.Bytes[n:]
 		return first, rest
 	}
-	first.Fill, rest.Bytes, rest.Fill = n-have, nil, s.Fill-(n-have)
+	first.Fill, rest.Bytes, rest.Fill, rest.From = n-have, nil, s.Fill-(n-have), s.From+n-have
 	return first, rest
 }

@@ -114,7 +114,8 @@ func drawAttempt(t *rapid.T) trace.Attempt {
 		Arr: instant(t, "arr"), Dep: instant(t, "dep"), Abandon: instant(t, "abandon"),
 		Outcome: rapid.SampledFrom([]trace.Outcome{trace.OutcomeOpen, trace.OutcomeAnswered, trace.OutcomeHang}).Draw(t, "outcome"),
 		Status:  rapid.SampledFrom([]int{0, 200, 503}).Draw(t, "status"), Rule: rapid.String().Draw(t, "rule"),
-		Detail: rapid.SampledFrom([]string{"", "no request"}).Draw(t, "detail"),
+		Detail: rapid.SampledFrom([]string{"", "no request"}).Draw(t, "detail"), Spared: rapid.String().Draw(t, "spared"),
+		Action: rapid.String().Draw(t, "action"), Delay: time.Duration(rapid.Int64().Draw(t, "delay")),
 	}
 }
 

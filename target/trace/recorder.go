@@ -191,3 +191,22 @@ func (r *Recorder) copy() *Trace {
 		Marks:    slices.Clone(r.marks),
 	}
 }
+
+// Recorded returns how many attempts have been recorded.
+func (r *Recorder) Recorded() int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.attempts.n
+}
+
+// AttemptsFrom returns copies of at most so many attempts, in the order of recording, from a
+// place on; the first is at 0. Who records waits while it copies, so ask for a few hundred.
+func (r *Recorder) AttemptsFrom(place, most int) []Attempt {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	var out []Attempt
+	for i := max(place, 0); i < r.attempts.n && len(out) < most; i++ {
+		out = append(out, *r.attempts.at(i))
+	}
+	return out
+}

@@ -74,13 +74,16 @@ type Attempt struct {
 	Outcome  Outcome       `json:"outcome"`
 	Status   int           `json:"status"`
 	Rule     string        `json:"rule,omitempty"`   // the fault rule that hit it
-	Detail   string        `json:"detail,omitempty"` // what came instead of a request that could be read
+	Action   string        `json:"action,omitempty"` // what that rule does
+	Delay    time.Duration `json:"delay,omitempty"`  // the latency that it drew
+	Detail   string        `json:"detail,omitempty"` // what came instead of a request that could be read; for a WebSocket, what faults did to its messages; why a fault was not played
+	Spared   string        `json:"spared,omitempty"` // the fault rule that would have hit it, and the limit that had it pass
 }
 
 // Unread reports whether no request could be read: the attempt came no further than
 // a connection, or than bytes that are no HTTP. It has no method, path or id, and
 // which call made it cannot be told.
-func (a Attempt) Unread() bool { return a.Detail != "" }
+func (a Attempt) Unread() bool { return a.Method == "" && a.Detail != "" }
 
 // Done is the outcome time o(d): when the caller abandoned the attempt, else
 // when it was answered, else None.

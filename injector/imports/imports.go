@@ -1,0 +1,119 @@
+package imports
+
+import (
+	"fmt"
+	"math"
+	"math/bits"
+	"strconv"
+	"strings"
+
+	"github.com/faultline-go/faultline/injector/fault"
+	"github.com/faultline-go/faultline/internal/yamldoc"
+)
+
+// Imported is what a file comes to.
+type Imported struct {
+	Rules []fault.Rule // in their order; the first that takes a request decides
+	Notes []Note       // what has no equivalent, or another meaning
+}
+
+// Note is something that the rules do not say, or say otherwise.
+type Note struct {
+	At   yamldoc.Pos
+	Key  string
+	Text string
+}
+
+// String is FILE-less: LINE:COL: KEY: TEXT.
+func (n Note) String() string {
+	return fmt.Sprintf("%d:%d: %s: %s", n.At.Line, n.At.Col, n.Key, n.Text)
+}
+
+// share is a probability as a fraction.
+type share struct{ num, den uint64 }
+
+// always hits everything.
+func always() share { return share{1, 1} }
+
+// none reports whether it hits nothing.
+func (s share) none() bool { return s.num == 0 }
+
+// not is the probability of the opposite.
+func (s share) not() share { return share{s.den - s.num, s.den} }
+
+// and is that of both, if they are independent.
+func (s share) and(other share) share {
+	return share{s.num * other.num, s.den * other.den}.reduced()
+}
+
+// reduced has no common factor.
+func (s share) reduced() share {
+	a, b := s.num, s.den
+	for b != 0 {
+		a, b = b, a%b
+	}
+	return share{s.num / a, s.den / a}
+}
+
+// selects is a rule's choice by a probability.
+func (s share) selects() fault.Select {
+	if s.num == s.den {
+		return fault.Select{Kind: fault.SelectAll}
+	}
+	return fault.Select{Kind: fault.SelectRatio, Num: s.num, Den: s.den}
+}
+
+// percent reads a decimal number of percent, exactly.
+func percent(text string) (share, bool) {
+	whole, decimals, _ := strings.Cut(text, ".")
+	decimals = strings.TrimRight(decimals, "0")
+	const most = 6 // A product of two such shares fits into 64 bits.
+	if len(decimals) > most || len(whole) > 3 {
+		return share{}, false
+	}
+	n, err := strconv.ParseUint(whole+decimals, 10, 64)
+	if whole == "" || err != nil {
+		return share{}, false
+	}
+	den := uint64(100)
+	for range decimals {
+		den *= 10
+	}
+	if n > den {
+		return share{}, false
+	}
+	return share{n, den}.reduced(), true
+}
+
+// ofDenominator reads a numerator of Envoy's FractionalPercent.
+func ofDenominator(numerator, denominator string) (share, bool) {
+	den, ok := map[string]uint64{"": 100, "HUNDRED": 100, "TEN_THOUSAND": 10_000, "MILLION": 1_000_000}[denominator]
+	n, err := strconv.ParseUint(numerator, 10, 32)
+	if !ok || err != nil {
+		return share{}, false
+	}
+	return share{min(n, den), den}.reduced(), true // Envoy takes more than all for all.
+}
+
+// independent are the rules of a delay and an abort that are drawn by themselves: both
+// happen as often as chance would have it, and the two shares are exact.
+func independent(m fault.Match, delay fault.Latency, delayed share, abort fault.Rule, aborted share) []fault.Rule {
+	abort.Match = m
+	var rules []fault.Rule
+	add := func(r fault.Rule, s share, late bool) {
+		if s.none() {
+			return
+		}
+		if r.Select = s.selects(); late {
+			r.Latency = delay
+		}
+		rules = append(rules, r)
+	}
+	if hi, _ := bits.Mul64(delayed.den, aborted.den); hi > 0 || delayed.den > math.MaxInt64 {
+		return nil // Cannot be: both have eight decimals at most.
+	}
+	add(abort, delayed.and(aborted), true)
+	add(fault.Rule{Match: m, Action: fault.ActionPass}, delayed.and(aborted.not()), true)
+	add(abort, delayed.not().and(aborted), false)
+	return rules
+}
