@@ -187,6 +187,7 @@ func build(cfg Config) (*Injector, error) {
 	}
 	first := p.newPhase(cfg.Phase, p.player.Phase(cfg.Phase))
 	p.entered[cfg.Phase] = first
+	p.guard(i)
 	i.phase.Store((&stage{phase: first, plan: p}).with(nil))
 	return i, nil
 }

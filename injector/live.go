@@ -43,8 +43,10 @@ func (i *Injector) Replace(script fault.Script) (version uint64, err error) {
 // ReplaceIf is [Injector.Replace] if the plan with this number is in force, and fails with
 // [ErrStale] if another one is. Number 0 is any.
 func (i *Injector) ReplaceIf(version uint64, script fault.Script) (now uint64, err error) {
-	now, err = i.replace(version, script)
-	if err == nil {
+	p, err := i.newPlan(script, 0)
+	if err != nil {
+		now = i.phase.Load().plan.version
+	} else if now, err = i.replace(version, p); err == nil {
 		err = i.settleDoor()
 	}
 	if err != nil {
@@ -53,7 +55,7 @@ func (i *Injector) ReplaceIf(version uint64, script fault.Script) (now uint64, e
 	return now, nil
 }
 
-func (i *Injector) replace(version uint64, script fault.Script) (now uint64, err error) {
+func (i *Injector) replace(version uint64, p *plan) (now uint64, err error) {
 	i.turn.Lock()
 	defer i.turn.Unlock()
 	last := i.phase.Load()
@@ -63,10 +65,8 @@ func (i *Injector) replace(version uint64, script fault.Script) (now uint64, err
 	if i.lapse(time.Now()) {
 		return last.plan.version, ErrLapsed
 	}
-	p, err := i.newPlan(script, last.plan.version+1)
-	if err != nil {
-		return last.plan.version, err
-	}
+	p.version = last.plan.version + 1
+	p.guard(i)
 	next := p.newPhase(last.name, p.player.Phase(last.name))
 	p.entered[last.name] = next
 	if len(next.faults.Rules()) > 0 {
@@ -125,6 +125,7 @@ func (i *Injector) apply(rule fault.Rule, ttl time.Duration) (id string, err err
 	if err != nil {
 		return "", err
 	}
+	p.guard(i)
 	layer := p.newPhase(last.name, p.player.Phase(only))
 	layer.id, layer.until = rule.ID, now.Add(ttl)
 	i.mark(trace.MarkFaultOn, rule.ID)

@@ -23,8 +23,8 @@ type plan struct {
 	entered map[string]*phase // guarded by Injector.turn
 }
 
-// newPlan validates a script and prepares it. Rules that a plan before had, by ID, stay
-// under their storm guard.
+// newPlan validates a script and prepares it. That takes its time for a long one, and no
+// lock.
 func (i *Injector) newPlan(script fault.Script, version uint64) (*plan, error) {
 	player, err := fault.NewPlayer(script, i.cfg.Seed)
 	if err != nil {
@@ -42,7 +42,6 @@ func (i *Injector) newPlan(script fault.Script, version uint64) (*plan, error) {
 		if r.Action == fault.ActionRespond {
 			p.answers[r] = newAnswer(r.Respond)
 		}
-		p.storms[r] = i.stormOf(r.ID)
 	}
 	named := fault.Script{Phases: map[string][]fault.Rule{}}
 	for _, name := range p.phases {
@@ -57,16 +56,20 @@ func (i *Injector) newPlan(script fault.Script, version uint64) (*plan, error) {
 	return p, nil
 }
 
-// stormOf is the storm guard of the rule with this ID: the one that it has, or a new one.
-func (i *Injector) stormOf(id string) *storm {
+// guard puts every rule under a storm guard: under the one that the rule with its ID has in
+// the plan in force, if there is one. turn is held, or nobody else knows of the injector.
+func (p *plan) guard(i *Injector) {
+	known := map[string]*storm{}
 	if current := i.phase.Load(); current != nil {
 		for r, s := range current.plan.storms {
-			if r.ID == id {
-				return s
-			}
+			known[r.ID] = s
 		}
 	}
-	return &storm{most: i.cfg.Limits.PerSecond}
+	for _, r := range p.player.Rules() {
+		if p.storms[r] = known[r.ID]; p.storms[r] == nil {
+			p.storms[r] = &storm{most: i.cfg.Limits.PerSecond}
+		}
+	}
 }
 
 // phase is one entry into a phase of a script, or a fault that was added to one.

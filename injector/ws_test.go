@@ -212,6 +212,15 @@ func TestSocketLedger(t *testing.T) {
 	}
 }
 
+// A message that waits for a next one goes before the close, if there is none.
+func TestSocketReorderOfTheLast(t *testing.T) {
+	d := start(t, echo(), socketRule(fault.WebSocket{Messages: []fault.WSMessage{{To: fault.ToServer, Select: every(2), Do: fault.WSReorder}}}))
+	p := shakeHands(t, d, handshakeHead())
+	p.text("a", "b", "c", "d")
+	p.say(wire.OpClose, true, "\x03\xe8")
+	p.wants("1:a", "1:c", "1:b", "1:d", "8:1000", "FIN")
+}
+
 // A message in fragments is one message, and a ping between them is none.
 func TestSocketFragmentsAreOneMessage(t *testing.T) {
 	d := start(t, echo(), socketRule(fault.WebSocket{Messages: []fault.WSMessage{

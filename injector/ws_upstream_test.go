@@ -4,6 +4,7 @@ import (
 	"io"
 	"net/http"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -172,19 +173,36 @@ func TestSocketUpstreamElse(t *testing.T) {
 
 // A caller who does not read has the injector stop reading, not pile up.
 func TestSocketBackPressure(t *testing.T) {
-	big := said(wire.OpBinary, true, strings.Repeat("x", 1<<20))
-	says := make([]wire.Frame, 40)
-	for i := range says {
-		says[i] = big
-	}
-	u := socketUpstream(t, says...)
-	d := start(t, injector.Config{Upstream: u.url}, socketRule(fault.WebSocket{Messages: []fault.WSMessage{{To: fault.ToClient, At: []uint64{99}, Do: fault.WSDrop}}}))
+	const most = 64
+	var written atomic.Int64
+	big := said(wire.OpBinary, true, strings.Repeat("x", 1<<20)).Append(nil)
+	up := upstream(t, func(w http.ResponseWriter, _ *http.Request) {
+		nc, _, err := http.NewResponseController(w).Hijack()
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		defer nc.Close()
+		io.WriteString(nc, "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\r\n")
+		for range most {
+			if _, err := nc.Write(big); err != nil {
+				return
+			}
+			written.Add(1)
+		}
+	})
+	d := start(t, injector.Config{Upstream: up.URL}, socketRule(fault.WebSocket{Messages: []fault.WSMessage{{To: fault.ToClient, At: []uint64{99}, Do: fault.WSDrop}}}))
 	p := shakeHands(t, d, handshakeHead())
-	for range says {
+	for last := int64(-1); last != written.Load(); time.Sleep(300 * time.Millisecond) { // Until it is stuck.
+		last = written.Load()
+	}
+	if n := written.Load(); n == most {
+		t.Errorf("all %d MiB were taken from the dependency, and nobody reads them", n)
+	}
+	for range most {
 		if f, err := wire.ReadFrame(p.from, 1<<21); err != nil || len(f.Payload) != 1<<20 {
 			t.Fatal(len(f.Payload), err)
 		}
 	}
-	p.Close()
-	u.wants(t, "EOF")
+	p.wants("FIN")
 }

@@ -31,7 +31,6 @@ type socket struct {
 	mu      sync.Mutex
 	how     string  // it ended; empty: it goes on
 	by      wire.Do // wire.Send: there is nobody to end it for
-	over    bool    // the phase is: no new fault begins
 	hung    bool    // nothing is to happen until the phase ends
 	stalled bool
 	counts  map[fault.WSDirection]uint64 // of messages that began
@@ -83,10 +82,9 @@ func (s *socket) run(nc net.Conn, from *bufio.Reader) {
 	lanes.Wait()
 }
 
-// endPhase lets no new fault begin.
+// endPhase ends what waits for that. No new fault begins then, see isOver.
 func (s *socket) endPhase() {
 	s.mu.Lock()
-	s.over = true
 	hung := s.hung
 	s.mu.Unlock()
 	if hung {
@@ -143,7 +141,7 @@ func (s *socket) count(to fault.WSDirection) bool {
 	defer s.mu.Unlock()
 	s.counts[to]++
 	st := s.rule.Stall
-	if st == nil || st.To != to && st.To != fault.BothWays || s.over && !s.stalled {
+	if st == nil || st.To != to && st.To != fault.BothWays || s.isOver() && !s.stalled {
 		return true
 	}
 	return s.total(st.To) <= st.After
@@ -207,7 +205,7 @@ func (s *socket) closesAt(to fault.WSDirection) bool {
 func (s *socket) stall() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.over || s.stalled {
+	if s.isOver() || s.stalled {
 		return
 	}
 	s.stalled, s.hung = true, true
@@ -224,10 +222,7 @@ func (s *socket) isStalled(to fault.WSDirection) bool {
 // close ends the connection as the rule says, once.
 func (s *socket) close() {
 	c := s.rule.Close
-	s.mu.Lock()
-	over := s.over
-	s.mu.Unlock()
-	if over || s.isStalled(fault.ToClient) {
+	if s.isOver() || s.isStalled(fault.ToClient) {
 		return
 	}
 	end := sending{end: true, by: wire.FIN, how: "by FIN after a fault", waits: c.Code != fault.CloseAbnormal}
@@ -249,12 +244,12 @@ func (s *socket) swallows(f wire.Frame) bool {
 	switch {
 	case f.Opcode == wire.OpPing && s.rule.NoPong != nil:
 		s.pings++
-		if s.over || !s.rule.NoPong.Hit(s.pings-1) {
+		if s.isOver() || !s.rule.NoPong.Hit(s.pings-1) {
 			return false
 		}
 		s.notes["no pong"]++
 		return true
-	case f.Opcode == wire.OpClose && s.rule.IgnoreClose && !s.over:
+	case f.Opcode == wire.OpClose && s.rule.IgnoreClose && !s.isOver():
 		s.hung = true
 		s.notes["close ignored"]++
 		return true
@@ -262,11 +257,14 @@ func (s *socket) swallows(f wire.Frame) bool {
 	return false
 }
 
-// isOver reports whether no new fault begins.
+// isOver reports whether the phase is over: no new fault begins.
 func (s *socket) isOver() bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.over
+	select {
+	case <-s.phase.ended:
+		return true
+	default:
+		return false
+	}
 }
 
 // note counts what a fault did.

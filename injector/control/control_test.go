@@ -180,6 +180,7 @@ func TestPlan(t *testing.T) {
 	if err := json.Unmarshal([]byte(wrong.body), &p); err != nil || len(p.Problems) != 2 || !strings.Contains(p.Problems[0], "phase out: fault 1: select.num: a ratio of 3 in 2") {
 		t.Errorf("%v, %s", err, wrong.body)
 	}
+	a.want(422, "invalid", "PUT", "/v1/plan", `{"phases":{"out":[`+strings.Repeat(`{},`, 1000)+`{}]}}`)
 	if got := a.state().Injectors[0].Plan; got != 4 {
 		t.Errorf("plan %d is in force", got)
 	}

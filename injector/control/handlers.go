@@ -154,11 +154,7 @@ func (s *Server) putPlan(w http.ResponseWriter, r *http.Request) (*result, *prob
 		}
 		version = now
 	}
-	if problems := fault.Validate(script); len(problems) > 0 {
-		p := refuse(http.StatusUnprocessableEntity, "invalid", "the plan is not valid, and nothing was changed")
-		for _, each := range problems {
-			p.Problems = append(p.Problems, each.Error())
-		}
+	if p := tooMany(script); p != nil {
 		return nil, p
 	}
 	now, err := i.ReplaceIf(version, script)
@@ -203,7 +199,39 @@ func refused(err error) *problem {
 	case errors.Is(err, errors.ErrUnsupported):
 		return refuse(http.StatusNotImplemented, "unsupported", err.Error())
 	}
-	return refuse(http.StatusUnprocessableEntity, "invalid", err.Error())
+	p := refuse(http.StatusUnprocessableEntity, "invalid", "it is not valid, and nothing was changed")
+	p.Problems = reasons(err)
+	return p
+}
+
+// reasons are the parts of an error that joins several, or the one that it has.
+func reasons(err error) []string {
+	if joined, ok := errors.AsType[interface {
+		error
+		Unwrap() []error
+	}](err); ok {
+		var all []string
+		for _, each := range joined.Unwrap() {
+			all = append(all, reasons(each)...)
+		}
+		return all
+	}
+	return []string{err.Error()}
+}
+
+// mostRules is how many faults a plan has at most: each one of a phase may be asked about
+// every request.
+const mostRules = 1000
+
+func tooMany(script fault.Script) *problem {
+	n := 0
+	for _, rules := range script.Phases {
+		n += len(rules)
+	}
+	if n <= mostRules {
+		return nil
+	}
+	return refuse(http.StatusUnprocessableEntity, "invalid", fmt.Sprintf("the plan has %d faults; it may have %d", n, mostRules))
 }
 
 func (s *Server) postFault(w http.ResponseWriter, r *http.Request) (*result, *problem) {
