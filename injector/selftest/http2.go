@@ -1,6 +1,8 @@
 package selftest
 
 import (
+	"context"
+	"crypto/tls"
 	"slices"
 	"time"
 
@@ -20,6 +22,39 @@ func overHTTP2() []contract {
 		all[i].show = framesShown
 	}
 	return all
+}
+
+// overTLS are those of HTTP/2 that ALPN has chosen.
+func overTLS() []contract {
+	chosen := func(o Observation) bool { return o.TLS != nil && o.TLS.NegotiatedProtocol == "h2" }
+	abort := fault.Rule{Action: fault.ActionPass, H2: &fault.H2{Abort: true}}
+	made := []contract{
+		{
+			fault: "a healthy stub", expected: "the answer, and the connection stays open", stub: stub(),
+			rule: fault.Rule{Action: fault.ActionPass}, holds: all(chosen, framed(h2Answer, None)),
+		},
+		{
+			fault: "reset", expected: "RST_STREAM INTERNAL_ERROR; the connection stays open", recorded: trace.OutcomeReset,
+			rule: fault.Rule{Action: fault.ActionReset}, holds: all(chosen, framed(`RST_STREAM 1 INTERNAL_ERROR`, None)),
+		},
+		{
+			fault: "close", expected: "GOAWAY, then close_notify and FIN", recorded: trace.OutcomeFIN,
+			rule: fault.Rule{Action: fault.ActionClose}, holds: all(chosen, framed(`GOAWAY 1 NO_ERROR`, Notified)),
+		},
+		{
+			fault: "h2: {abort: true}", expected: "RST of the connection without close_notify", recorded: trace.OutcomeReset,
+			rule: abort, holds: all(chosen, framed(``, RST)),
+		},
+	}
+	for i := range made {
+		made[i].protocol, made[i].request, made[i].show = "HTTP/2 over TLS", get(), framesShown
+		made[i].observer = caller(func(c *tls.Config) { c.NextProtos = []string{"h2"} })
+		made[i].setUp = func(_ context.Context, cfg *injector.Config) (func(), error) {
+			cfg.TLS = &injector.TLS{Names: []string{"selftest"}, Protocols: []string{"h2", "http/1.1"}}
+			return func() {}, nil
+		}
+	}
+	return made
 }
 
 // The frames of a healthy answer.
