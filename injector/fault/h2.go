@@ -72,6 +72,7 @@ func (c ErrCode) Storms() bool { return c == "PROTOCOL_ERROR" }
 // H2Settings is how connections of HTTP/2 are served that begin in a phase, for ActionSettings; one of its parts
 // at least. Connections can be told by their peer. Those that are open when the phase begins are told to go by
 // GOAWAY and finish their streams; so are those that a rule hit when it ends, and they are given what was held back.
+// To limits, one that a rule hit counts as a request that is hit, up to its end.
 type H2Settings struct {
 	MaxStreams    uint32 `json:"max_concurrent_streams,omitempty" yaml:"max_concurrent_streams,omitempty"` // 0: as a sound server
 	InitialWindow uint32 `json:"initial_window_size,omitempty" yaml:"initial_window_size,omitempty"`       // bytes; 0: as a sound server
