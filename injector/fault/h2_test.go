@@ -45,7 +45,6 @@ func TestHTTP2AndGRPC(t *testing.T) {
 		"other settings":       {with(pass(fault.H2{Reset: &reset}), func(r *fault.Rule) { r.Settings = &fault.H2Settings{NoUpdates: true} }), "settings: belongs to action settings"},
 		"late settings":        {with(settings(&fault.H2Settings{NoUpdates: true}), func(r *fault.Rule) { r.Latency.Min, r.Latency.Max = 1, 1 }), "latency: has no meaning with action settings"},
 		"settings of a peer":   {with(settings(&fault.H2Settings{NoUpdates: true}), func(r *fault.Rule) { r.Match.Peer = "127.0.0.1" }), ""},
-		"settings by key":      {with(settings(&fault.H2Settings{NoUpdates: true}), func(r *fault.Rule) { r.Select.Sticky = fault.Sticky{By: fault.StickyHeader, Name: "A"} }), "select.sticky: has no meaning with action settings"},
 		"of websockets":        {with(pass(fault.H2{Reset: &reset}), func(r *fault.Rule) { r.Match.WebSocket = true }), "h2: has no meaning with a match of websocket"},
 		"grpc":                 {grpc(fault.GRPC{Status: "NOT_FOUND", Message: "é", Details: "CA4=", Messages: []string{"aGk="}}), ""},
 		"no such status":       {grpc(fault.GRPC{Status: "GONE"}), `respond.grpc.status: "GONE" is none of OK`},
