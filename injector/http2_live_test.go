@@ -91,6 +91,22 @@ func TestSettingsThatAreAdded(t *testing.T) {
 	}
 }
 
+// A door is shut to those who are in: they are told to go, and then meet it.
+func TestDoorOfHTTP2(t *testing.T) {
+	d := start(t, injector.Config{})
+	c := h2Client(t)
+	if status, _, err := get(c, d.URL()); status != http.StatusOK || err != nil {
+		t.Fatal(status, err)
+	}
+	if _, err := d.Apply(rule(fault.ActionRefuse), time.Minute); err != nil {
+		t.Fatal(err)
+	}
+	until(t, "refused", func() bool {
+		_, _, err := get(c, d.URL())
+		return errors.Is(err, syscall.ECONNREFUSED)
+	})
+}
+
 // dials counts those of a client.
 type dials struct{ atomic.Int64 }
 

@@ -106,7 +106,8 @@ func TestLimits(t *testing.T) {
 		odd := rule(fault.ActionSettings)
 		odd.Settings = &fault.H2Settings{MaxStreams: 7}
 		d := start(t, injector.Config{Limits: injector.Limits{Active: 1}}, odd)
-		for n, c := range []*http.Client{h2Client(t), h2Client(t)} {
+		first := h2Client(t)
+		for n, c := range []*http.Client{first, h2Client(t)} {
 			if status, _, err := get(c, d.URL()); status != 200 || err != nil {
 				t.Errorf("%d: %d %v", n, status, err)
 			}
@@ -114,6 +115,8 @@ func TestLimits(t *testing.T) {
 		if s := d.State(); s.Active != 1 || s.Overflow[injector.LimitActive] != 1 || s.Rules[0].Hit != 1 || s.Rules[0].Spared != 1 {
 			t.Errorf("%+v", s)
 		}
+		first.CloseIdleConnections()
+		until(t, "over", func() bool { return d.State().Active == 0 })
 	})
 	t.Run("per second", func(t *testing.T) {
 		bounded(t, injector.Limits{PerSecond: 2}, func(t *testing.T, w *world) {
