@@ -79,6 +79,9 @@ func (c *Conn) finish() {
 	c.mu.Lock()
 	why := c.ended
 	c.mu.Unlock()
+	if errors.Is(why, ErrAborted) {
+		return // By Abort, which must not find it ended by FIN.
+	}
 	half := c.o.CloseWrite
 	if errors.Is(why, ErrShut) || errors.Is(why, ErrClientLeft) || half == nil || half() != nil {
 		_ = c.nc.Close()

@@ -56,7 +56,10 @@ func between(t *testing.T, o h2.Options, f func(t *testing.T, p *peer)) {
 		p.AllowIllegalWrites = true
 		p.ReadMetaHeaders = hpack.NewDecoder(4096, nil)
 		p.enc = hpack.NewEncoder(&p.block)
-		o.Reset = func() error { return far.(interface{ SetLinger(int) error }).SetLinger(0) }
+		o.Reset = func() error {
+			time.Sleep(time.Millisecond) // All others have their turn before: none of them may end the connection otherwise.
+			return far.(interface{ SetLinger(int) error }).SetLinger(0)
+		}
 		o.Unread = func(u h2.Unread) { *p.told = append(*p.told, u) }
 		p.h2 = h2.New(far, o)
 		ctx, cancel := context.WithCancel(t.Context())
