@@ -134,7 +134,7 @@ func (d *dependency) act(i int, v fault.Verdict, end func(o trace.Outcome, statu
 		d.at(d.now+v.Latency, func() { end(trace.OutcomeFIN, 0, false) })
 	case fault.ActionHang:
 		d.held[i] = func() { end(trace.OutcomeHang, 0, false) }
-	case fault.ActionPass, fault.ActionRefuse, fault.ActionUnreachable, fault.ActionDeaf, fault.ActionTLS, fault.ActionTCP:
+	case fault.ActionPass, fault.ActionRefuse, fault.ActionUnreachable, fault.ActionDeaf, fault.ActionTLS, fault.ActionTCP, fault.ActionSettings:
 	}
 }
 

@@ -30,7 +30,7 @@ func putFault(o *yamldoc.Out, r fault.Rule) {
 		o.Put(string(r.Action), true)
 	case fault.ActionGarbage:
 		o.Put("garbage", yamldoc.FormatSize(int64(r.Garbage)))
-	case fault.ActionTLS, fault.ActionTCP: // Experiments have none.
+	case fault.ActionTLS, fault.ActionTCP, fault.ActionSettings: // Experiments have none.
 	case fault.ActionPass:
 		o.PutIf(r.Latency.Longest() == 0 && r.Hold == nil && r.Form == (fault.Form{}) && r.ReadRate == 0, "pass", true)
 	}

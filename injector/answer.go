@@ -23,6 +23,9 @@ type answer struct {
 	body   []byte
 	fill   int64             // bytes of filler that follow
 	retry  *fault.RetryAfter // nil: no such header
+
+	trailer http.Header // over HTTP/2
+	grpc    *fault.GRPC // nil: it is none
 }
 
 // newAnswer prepares an answer. A JSON body is called JSON, as net/http would
@@ -35,6 +38,9 @@ func newAnswer(r fault.Respond) answer {
 	if r.HeaderFill > 0 {
 		a.header.Set("X-Faultline-Fill", filled(r.HeaderFill))
 	}
+	if r.GRPC != nil {
+		return a.asGRPC(r.GRPC)
+	}
 	text := bytes.TrimSpace(a.body)
 	structured := len(text) > 0 && (text[0] == '{' || text[0] == '[') && json.Valid(text)
 	if structured && a.header.Get("Content-Type") == "" {
@@ -42,6 +48,15 @@ func newAnswer(r fault.Respond) answer {
 	}
 	if mayHaveBody(a.status) {
 		a.header.Set("Content-Length", strconv.FormatInt(int64(len(a.body))+a.fill, 10))
+	}
+	return a
+}
+
+// asGRPC makes it the answer of a gRPC server.
+func (a answer) asGRPC(g *fault.GRPC) answer {
+	a.status, a.body, a.trailer, a.grpc = http.StatusOK, wire.GRPCBody(g), wire.GRPCTrailer(g), g
+	if a.header.Get("Content-Type") == "" {
+		a.header.Set("Content-Type", "application/grpc")
 	}
 	return a
 }

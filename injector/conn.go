@@ -214,7 +214,7 @@ func (c *conn) looks() string {
 	case isTLS(c.head):
 		return "no request: a TLS handshake, but this port speaks plain HTTP"
 	case bytes.HasPrefix(c.head, []byte("PRI * HTTP/2")):
-		return "no request: HTTP/2, but this port speaks HTTP/1.1"
+		return fmt.Sprintf("no request: the connection ended after %d bytes of the preface of HTTP/2", c.size)
 	case c.refused():
 		return fmt.Sprintf("no request that can be served: %d bytes that begin %q were answered %d", c.size, c.head, c.status)
 	}

@@ -57,6 +57,7 @@ func TestAttemptsWithoutARequest(t *testing.T) {
 		before  int    // requests that are served first
 		send    string // then
 		wait    bool   // for the answer of the server, which ends the connection
+		hear    bool   // wait for the first byte of the server
 		reset   bool
 		outcome trace.Outcome // empty: no attempt
 		status  int
@@ -76,7 +77,11 @@ func TestAttemptsWithoutARequest(t *testing.T) {
 		{name: "no host", send: "GET / HTTP/1.1\r\n\r\n", wait: true, outcome: trace.OutcomeAnswered, status: 400, detail: "answered 400"},
 		{name: "a header too long", send: "GET / HTTP/1.1\r\nHost: d\r\nX: " + strings.Repeat("x", 2<<20), wait: true, outcome: trace.OutcomeAnswered, status: 431, detail: "answered 431"},
 		{name: "an expectation", send: "POST / HTTP/1.1\r\nHost: d\r\nExpect: luck\r\n\r\n", wait: true, outcome: trace.OutcomeAnswered, status: 417, detail: "answered 417"},
-		{name: "HTTP/2", send: "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", wait: true, outcome: trace.OutcomeAnswered, status: 505, detail: "HTTP/2"},
+		{name: "HTTP/2, unused", hear: true, send: "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\x00\x00\x00\x04\x00\x00\x00\x00\x00"},
+		{name: "HTTP/2, no request", send: "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\x00\x00\x00\x04\x00\x00\x00\x00\x00\x00\x00\x01\x01\x05\x00\x00\x00\x01\x82", outcome: trace.OutcomeReset, detail: "PROTOCOL_ERROR: malformed request"},
+		{name: "half of HTTP/2", send: "PRI * HTTP/2.0\r\n\r\nSM\r\n", outcome: trace.OutcomeHang, detail: "after 22 bytes of the preface"},
+		{name: "HTTP/2, half a head", send: "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\x00\x00\x00\x04\x00\x00\x00\x00\x00\x00\x00\x09\x01\x05\x00\x00\x00\x01\x82", outcome: trace.OutcomeHang, detail: "in the middle of the head"},
+		{name: "HTTP/2 without settings", send: "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\x00\x00\x00\x01\x05\x00\x00\x00\x01", wait: true, outcome: trace.OutcomeFIN, detail: "HTTP/2"},
 		{name: "TLS", send: "\x16\x03\x01\x00\x05hello\r\n\r\n", wait: true, outcome: trace.OutcomeFIN, detail: "a TLS handshake"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -97,6 +102,11 @@ func TestAttemptsWithoutARequest(t *testing.T) {
 				}
 			} else if c.send != "" {
 				if _, err := io.WriteString(o.conn, c.send); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if c.hear {
+				if _, err := o.r.Peek(1); err != nil {
 					t.Fatal(err)
 				}
 			}

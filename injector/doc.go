@@ -1,7 +1,7 @@
-// Package injector is the misbehaving dependency: an HTTP/1.1 server that
-// answers from a stub or as a reverse proxy, plays a fault.Script, and records
-// every request that reaches it. It may speak TLS ([Config.TLS]), or pass connections on
-// byte by byte ([Config.TCP]).
+// Package injector is the misbehaving dependency: a server of HTTP/1.1 and, on the
+// same port with prior knowledge or by ALPN, of HTTP/2, that answers from a stub or as a reverse
+// proxy, plays a fault.Script, and records every request that reaches it. It may speak
+// TLS ([Config.TLS]), or pass connections on byte by byte ([Config.TCP]).
 //
 // Guarantees:
 //   - A request is recorded at its arrival, with the phase of that moment and
@@ -26,6 +26,11 @@
 //     of a status line, without a status, as some clients resend a request whose
 //     reused connection died in silence, and so hide the fault (curl does so all the
 //     same); stealth leaves the line out.
+//   - Over HTTP/2 a fault hits its own stream where the protocol has a way to say so, and
+//     the connection where it has none; other streams that go down with it are recorded
+//     as ended by that RST or FIN. What HTTP/2 does not know, and what HTTP/1.1 does not
+//     know of HTTP/2, is answered 501, logged, recorded with its reason and told by
+//     Misfits, and never played as something else.
 //   - Over TLS, RST comes without close_notify, and FIN behind one, unless a rule for the
 //     connection says otherwise (fault.TLSNoCloseNotify). Bandwidth and bytes are those within
 //     TLS.

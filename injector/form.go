@@ -23,6 +23,12 @@ func (x *exchange) form() fault.Form {
 
 // reply sends an answer in the form that the rule gives it.
 func (x *exchange) reply(a answer) ending {
+	if x.stream != nil {
+		return x.replyH2(a)
+	}
+	if a.grpc != nil {
+		return x.misfit("grpc")
+	}
 	f := x.form()
 	if f == (fault.Form{}) {
 		return x.answer(a)
@@ -105,6 +111,7 @@ func (x *exchange) pieces(body *bytes.Reader, pieces []wire.Piece) bool {
 // capture is a ResponseWriter that keeps the answer.
 type capture struct {
 	header http.Header
+	head   http.Header // as it was when the body began; what is added later is trailers
 	status int
 	body   bytes.Buffer
 	over   bool // there was more than is kept
@@ -117,7 +124,7 @@ func (c *capture) Header() http.Header { return c.header }
 
 func (c *capture) WriteHeader(status int) {
 	if c.status < http.StatusOK {
-		c.status = status
+		c.status, c.head = status, c.header.Clone()
 	}
 }
 
@@ -131,8 +138,20 @@ func (c *capture) Write(p []byte) (int, error) {
 
 // answer is what was kept.
 func (c *capture) answer() answer {
-	c.header.Del("Transfer-Encoding")
-	return answer{status: c.status, header: c.header, body: c.body.Bytes()}
+	a := answer{status: c.status, header: c.head, body: c.body.Bytes(), trailer: http.Header{}}
+	for name := range strings.SplitSeq(strings.Join(c.head["Trailer"], ","), ",") {
+		name = http.CanonicalHeaderKey(strings.TrimSpace(name))
+		if values, ok := c.header[name]; ok {
+			a.trailer[name] = values
+		}
+	}
+	for key, values := range c.header {
+		if name, ok := strings.CutPrefix(key, http.TrailerPrefix); ok {
+			a.trailer[name] = values
+		}
+	}
+	a.header.Del("Transfer-Encoding")
+	return a
 }
 
 // retryAfter writes the header's value at an instant.

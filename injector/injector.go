@@ -8,12 +8,14 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"syscall"
 	"time"
 
 	"github.com/faultline-go/faultline/injector/fault"
+	"github.com/faultline-go/faultline/injector/h2"
 	"github.com/faultline-go/faultline/target/match"
 	"github.com/faultline-go/faultline/target/trace"
 )
@@ -24,8 +26,9 @@ type Config struct {
 	Addr string // host:port to listen on; port 0 is chosen by the system; empty: 127.0.0.1:0
 	// Upstream is the URL of the real dependency, to which healthy requests are
 	// passed on: path and query are kept (below the URL's own path), Host is the
-	// upstream's, redirects are not followed, bodies are not recoded. Without
-	// it, Stub answers.
+	// upstream's, redirects are not followed, bodies are not recoded. With the scheme
+	// h2c it is spoken to in HTTP/2 with prior knowledge, which gRPC needs. Without it, Stub
+	// answers.
 	Upstream string
 	Stub     Stub
 	Script   fault.Script
@@ -81,6 +84,10 @@ type Injector struct {
 	watcher atomic.Pointer[func(*http.Request)]
 	mu      sync.Mutex
 	idling  map[net.Conn]bool // guarded by mu; connections that wait for a request
+	// multiplexed are the connections of HTTP/2, and whose settings they have (nil: a sound
+	// server's); guarded by mu.
+	multiplexed map[*h2.Conn]*phase
+	misfits     []Misfit // guarded by mu
 
 	server  *http.Server
 	rest    func() // closes idle connections to the upstream
@@ -147,7 +154,10 @@ func build(cfg Config) (*Injector, error) {
 	if cfg.DialUpstream == nil {
 		cfg.DialUpstream = new(net.Dialer).DialContext
 	}
-	i := &Injector{cfg: cfg, log: cfg.Logger, idling: map[net.Conn]bool{}, wake: make(chan struct{}, 1), rest: func() {}}
+	i := &Injector{
+		cfg: cfg, log: cfg.Logger, idling: map[net.Conn]bool{}, multiplexed: map[*h2.Conn]*phase{},
+		wake: make(chan struct{}, 1), rest: func() {},
+	}
 	i.budget, i.meter = newBudget(cfg.Limits), newMeter()
 	if i.log == nil {
 		i.log = slog.New(slog.DiscardHandler)
@@ -192,15 +202,15 @@ func (i *Injector) setHealthy() error {
 	}
 	stub := i.cfg.Stub
 	if i.cfg.Upstream != "" {
-		if stub.Status != 0 || stub.Body != "" || len(stub.Headers) > 0 || stub.Latency != 0 || stub.WebSocket != nil {
+		if stub.Status != 0 || stub.Body != "" || len(stub.Headers) > 0 || stub.GRPC != nil || stub.Latency != 0 || stub.WebSocket != nil {
 			return errors.New("it has both an upstream and a stub; only one can answer")
 		}
 		u, err := url.Parse(i.cfg.Upstream)
 		if err != nil {
 			return fmt.Errorf("read upstream: %w", err)
 		}
-		if u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
-			return fmt.Errorf("upstream %q is not of the form http://host:port", i.cfg.Upstream)
+		if !slices.Contains([]string{"http", "https", "h2c"}, u.Scheme) || u.Host == "" {
+			return fmt.Errorf("upstream %q is not of the form http://host:port, or h2c://host:port for HTTP/2", i.cfg.Upstream)
 		}
 		i.useUpstream(u)
 		return nil

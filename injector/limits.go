@@ -20,7 +20,7 @@ type Limits struct {
 	Share     Ratio  // of all requests, from Start on, that faults hit
 	Active    int    // requests that a fault hit and that have no end yet
 	Held      int    // of these, those that are held or hang; and connections that nobody reads from
-	PerSecond int    // requests that one rule hits within any second; some clients resend thousands
+	PerSecond int    // requests that one rule hits within any second; some clients resend thousands, see fault.ErrCode.Storms
 }
 
 // Ratio is Num of Den; the zero value is none.
@@ -184,6 +184,7 @@ func (s *storm) within(take func() Limit) Limit {
 // that the rule gives it.
 func parks(r *fault.Rule) bool {
 	return r.Hold != nil || r.Action == fault.ActionHang ||
+		r.H2.Silent() ||
 		r.WebSocket != nil && (r.WebSocket.Stall != nil || r.WebSocket.IgnoreClose) ||
 		r.Form.Cut != nil && r.Form.Cut.By == fault.ActionHang ||
 		r.Form.After != nil && r.Form.After.Do == fault.AfterHalf

@@ -4,6 +4,8 @@ import (
 	"runtime"
 	"sync"
 	"testing"
+
+	"github.com/faultline-go/faultline/injector/fault"
 )
 
 // However many ask at once, exactly as many are allowed as there may be.
@@ -54,6 +56,27 @@ func TestLess(t *testing.T) {
 	} {
 		if got := less(tt.a, tt.b, tt.c, tt.d); got != tt.want {
 			t.Errorf("%d*%d < %d*%d is %v", tt.a, tt.b, tt.c, tt.d, got)
+		}
+	}
+}
+
+// A GOAWAY after which nothing follows keeps a request as a hang does.
+func TestWhatParks(t *testing.T) {
+	away := func(last fault.LastStream, fin bool) *fault.Rule {
+		return &fault.Rule{Action: fault.ActionPass, H2: &fault.H2{GoAway: &fault.GoAway{Last: last, FIN: fin}}}
+	}
+	for _, tt := range []struct {
+		rule *fault.Rule
+		want bool
+	}{
+		{&fault.Rule{Action: fault.ActionPass}, false},
+		{&fault.Rule{Action: fault.ActionPass, H2: &fault.H2{Abort: true}}, false},
+		{away(fault.LastNone, false), true},
+		{away(fault.LastNone, true), false},
+		{away(fault.LastThis, false), false},
+	} {
+		if got := parks(tt.rule); got != tt.want {
+			t.Errorf("%+v: %t", tt.rule.H2, got)
 		}
 	}
 }

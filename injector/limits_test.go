@@ -3,6 +3,7 @@ package injector_test
 import (
 	"bytes"
 	"log/slog"
+	"net/http"
 	"strings"
 	"sync"
 	"testing"
@@ -100,6 +101,22 @@ func TestLimits(t *testing.T) {
 			w.call()
 			w.statuses(t, "who is answered is not held", 0, 200, -1, 503)
 		}, rule(fault.ActionHang))
+	})
+	t.Run("connections of HTTP/2", func(t *testing.T) {
+		odd := rule(fault.ActionSettings)
+		odd.Settings = &fault.H2Settings{MaxStreams: 7}
+		d := start(t, injector.Config{Limits: injector.Limits{Active: 1}}, odd)
+		first := h2Client(t)
+		for n, c := range []*http.Client{first, h2Client(t)} {
+			if status, _, err := get(c, d.URL()); status != 200 || err != nil {
+				t.Errorf("%d: %d %v", n, status, err)
+			}
+		}
+		if s := d.State(); s.Active != 1 || s.Overflow[injector.LimitActive] != 1 || s.Rules[0].Hit != 1 || s.Rules[0].Spared != 1 {
+			t.Errorf("%+v", s)
+		}
+		first.CloseIdleConnections()
+		until(t, "over", func() bool { return d.State().Active == 0 })
 	})
 	t.Run("per second", func(t *testing.T) {
 		bounded(t, injector.Limits{PerSecond: 2}, func(t *testing.T, w *world) {

@@ -12,6 +12,9 @@ import (
 
 // sever ends the connection without an answer, by RST or by FIN.
 func (x *exchange) sever(by fault.Action) ending {
+	if x.stream != nil {
+		return x.severH2(by, x.verdict.Rule.Stealth)
+	}
 	cut := fault.Cut{At: fault.CutLine, By: by}
 	if x.verdict.Rule.Stealth {
 		cut.At = fault.CutStart
@@ -30,22 +33,31 @@ func (x *exchange) reset(nc net.Conn) trace.Outcome {
 
 // abort does that to a connection of the network, or with TLS, for a rule.
 func (i *Injector) abort(nc net.Conn, rule *fault.Rule) trace.Outcome {
-	var err error
+	if err := prepareReset(nc); err != nil {
+		i.cannotReset(rule, err)
+		return trace.OutcomeFIN
+	}
+	return trace.OutcomeReset
+}
+
+// prepareReset makes the close of a connection a RST, or resets it, if its network has any.
+func prepareReset(nc net.Conn) error {
 	if s, ok := nc.(*secured); ok {
 		nc = s.bare() // close_notify before the RST would be an end without error.
 	}
 	switch c := nc.(type) {
 	case interface{ Abort() }:
 		c.Abort()
+		return nil
 	case interface{ SetLinger(sec int) error }:
-		err = c.SetLinger(0)
+		return c.SetLinger(0)
 	default:
-		err = net.UnknownNetworkError(nc.LocalAddr().Network())
+		return net.UnknownNetworkError(nc.LocalAddr().Network())
 	}
-	if err != nil {
-		i.log.LogAttrs(context.Background(), slog.LevelError, "this network cannot reset a connection; it is closed instead",
-			slog.String("injector", i.cfg.Name), slog.String("rule", rule.ID), slog.Any("error", err))
-		return trace.OutcomeFIN
-	}
-	return trace.OutcomeReset
+}
+
+// cannotReset tells of a network that has no reset.
+func (i *Injector) cannotReset(rule *fault.Rule, err error) {
+	i.log.LogAttrs(context.Background(), slog.LevelError, "this network cannot reset a connection; it is closed instead",
+		slog.String("injector", i.cfg.Name), slog.String("rule", rule.ID), slog.Any("error", err))
 }

@@ -2,12 +2,15 @@ package injector
 
 import (
 	"bytes"
+	"context"
+	"errors"
 	"io"
 	"log/slog"
 	"net/http"
 	"time"
 
 	"github.com/faultline-go/faultline/injector/fault"
+	"github.com/faultline-go/faultline/injector/h2"
 	"github.com/faultline-go/faultline/injector/wire"
 	"github.com/faultline-go/faultline/target/match"
 	"github.com/faultline-go/faultline/target/trace"
@@ -17,6 +20,7 @@ import (
 type exchange struct {
 	*Injector
 	w       *answerWriter
+	stream  h2.Stream // nil: over HTTP/1.1
 	r       *http.Request
 	body    *watchedBody // the caller's
 	phase   *phase       // of the arrival; of an added fault, if that hit it
@@ -40,14 +44,20 @@ type ending struct {
 
 // serve plays one request: arrival, decision, hold, latency, action, end.
 func (i *Injector) serve(w http.ResponseWriter, r *http.Request) {
-	if r.ProtoMajor != 1 { // net/http hands the preface of HTTP/2 over as a request.
+	stream, overH2 := w.(h2.Stream)
+	switch {
+	case overH2:
+	case isPreface(r): // net/http hands it over as a request.
+		i.serveH2(w, r)
+		return
+	case r.ProtoMajor != 1:
 		w.Header().Set("Connection", "close")
 		w.WriteHeader(http.StatusHTTPVersionNotSupported)
 		return // It is recorded as what it is when the connection ends.
 	}
-	x := &exchange{Injector: i, w: &answerWriter{ResponseWriter: w}, r: r, arrived: time.Now()}
+	x := &exchange{Injector: i, w: &answerWriter{ResponseWriter: w}, r: r, stream: stream, arrived: time.Now()}
 	stage := i.phase.Load()
-	if c, ok := connOf(r); ok {
+	if c, ok := connOf(r); ok && !overH2 {
 		c.begin()
 	}
 	if watch := i.watcher.Load(); watch != nil {
@@ -201,6 +211,14 @@ func (x *exchange) act() ending {
 	if rule == nil {
 		return x.behave()
 	}
+	if rule.H2 != nil {
+		if x.stream == nil {
+			return x.misfit("h2")
+		}
+		if e, over := x.playH2(rule.H2); over {
+			return e
+		}
+	}
 	switch rule.Action {
 	case fault.ActionPass:
 		return x.behave()
@@ -209,10 +227,13 @@ func (x *exchange) act() ending {
 	case fault.ActionReset, fault.ActionClose:
 		return x.sever(rule.Action)
 	case fault.ActionGarbage:
+		if x.stream != nil {
+			return x.garbageH2()
+		}
 		return x.perform(wire.Garbage(rule.Garbage, x.verdict.Draw), 0)
 	case fault.ActionHang:
 		return x.hang()
-	case fault.ActionRefuse, fault.ActionUnreachable, fault.ActionDeaf, fault.ActionTLS, fault.ActionTCP: // They see no requests.
+	case fault.ActionRefuse, fault.ActionUnreachable, fault.ActionDeaf, fault.ActionTLS, fault.ActionTCP, fault.ActionSettings: // They see no requests.
 	}
 	return x.gone() // no such action passes fault.Validate
 }
@@ -242,6 +263,9 @@ func (x *exchange) dated(a answer) answer {
 
 // hang says nothing until the caller leaves or the fault ends.
 func (x *exchange) hang() ending {
+	if x.stream != nil {
+		return x.silence()
+	}
 	var e ending
 	select {
 	case <-x.r.Context().Done():
@@ -256,7 +280,10 @@ func (x *exchange) hang() ending {
 // gone is the end of an exchange whose caller left, or that the injector's own
 // end cut short.
 func (x *exchange) gone() ending {
-	if x.isClosing() {
+	switch cause := context.Cause(x.r.Context()); {
+	case errors.Is(cause, h2.ErrAborted): // Another request's fault hit the connection that they share.
+		return ending{outcome: trace.OutcomeReset, at: time.Now(), cut: true}
+	case errors.Is(cause, h2.ErrClosed), x.isClosing():
 		return ending{outcome: trace.OutcomeFIN, at: time.Now(), cut: true}
 	}
 	return ending{outcome: trace.OutcomeHang, at: time.Now(), left: true, cut: true}

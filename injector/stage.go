@@ -85,6 +85,8 @@ type phase struct {
 	ended   chan struct{} // closed when its faults end: hangs do, and holds
 	cleared chan struct{} // closed when nothing of it may wait any longer
 
+	settings bool // it has rules for connections of HTTP/2
+
 	id    string    // of an added fault; empty: the script's own
 	until time.Time // when an added fault ends
 }
@@ -104,6 +106,7 @@ func (p *plan) newPhase(name string, faults *fault.Phase) *phase {
 		if r.Action.Door() {
 			ph.door = r.Action
 		}
+		ph.settings = ph.settings || r.Action == fault.ActionSettings
 	}
 	return ph
 }
@@ -184,6 +187,7 @@ func (i *Injector) change(next *stage, hurry bool) {
 		return
 	}
 	defer close(last.replaced)
+	i.dismissH2(func(of *phase) bool { return next.outgrows(last, of) })
 	for _, p := range last.all {
 		if slices.Contains(next.all, p) {
 			continue
@@ -210,6 +214,7 @@ func (i *Injector) settleDoor() error {
 	err := i.door.set(mode)
 	if mode != "" {
 		i.closeIdle()
+		i.dismissH2(func(*phase) bool { return true })
 	}
 	return err
 }

@@ -15,7 +15,8 @@ import (
 // [Injector.CA]. Sessions are not resumed, so every connection shows a certificate.
 type TLS struct {
 	Names []string // names and addresses that the certificate is for, besides localhost, 127.0.0.1 and ::1
-	// Protocols are those of ALPN (RFC 7301), the preferred first; nil: http/1.1.
+	// Protocols are those of ALPN (RFC 7301), the preferred first: h2 and http/1.1 are
+	// spoken. nil: http/1.1.
 	Protocols []string
 }
 

@@ -30,6 +30,13 @@ func (i *Injector) useUpstream(u *url.URL) {
 		MaxIdleConnsPerHost: 1024,
 		IdleConnTimeout:     time.Second,
 	}
+	if u.Scheme == "h2c" {
+		h2c := *u
+		h2c.Scheme = "http"
+		u = &h2c
+		transport.Protocols = new(http.Protocols)
+		transport.Protocols.SetUnencryptedHTTP2(true)
+	}
 	i.rest = transport.CloseIdleConnections
 	i.healthy = &httputil.ReverseProxy{
 		Transport:     transport,
@@ -91,7 +98,7 @@ func (x *exchange) forward() (e ending) {
 		if socket.conn != nil {
 			return x.relay(socket.conn, socket.header)
 		}
-	} else if x.form() == (fault.Form{}) {
+	} else if x.form() == (fault.Form{}) && !x.resetsInAnswer() {
 		x.healthy.ServeHTTP(x.w, asked)
 	} else {
 		kept := &capture{header: http.Header{}}
@@ -138,7 +145,16 @@ func (x *exchange) broken() ending {
 	if x.r.Context().Err() != nil || x.w.err != nil || x.body.failed.Load() {
 		return x.gone()
 	}
+	if x.stream != nil { // What that connection carries besides is left alone.
+		return ending{outcome: trace.OutcomeReset, at: time.Now(), cut: true}
+	}
 	return ending{outcome: trace.OutcomeFIN, at: time.Now(), cut: true}
+}
+
+// resetsInAnswer reports whether the rule resets the stream in the middle of an answer.
+func (x *exchange) resetsInAnswer() bool {
+	rule := x.verdict.Rule
+	return rule != nil && rule.H2 != nil && rule.H2.Reset != nil
 }
 
 // watchedBody notes that the caller's body broke off, which the upstream's

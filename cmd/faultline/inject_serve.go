@@ -222,7 +222,7 @@ func actionInWords(r fault.Rule) string {
 		return "refuse all connections"
 	case fault.ActionUnreachable, fault.ActionDeaf:
 		return string(r.Action) + " to all connections"
-	case fault.ActionReset, fault.ActionClose, fault.ActionHang, fault.ActionTLS, fault.ActionTCP:
+	case fault.ActionReset, fault.ActionClose, fault.ActionHang, fault.ActionTLS, fault.ActionTCP, fault.ActionSettings:
 		b.WriteString(string(r.Action))
 	case fault.ActionGarbage:
 		fmt.Fprintf(&b, "%d bytes of garbage", r.Garbage)

@@ -141,7 +141,7 @@ func (r *runner) unreached(t match.Target, c trace.Call) error {
 		if a.Unread() && t.Depends(a.Injector) {
 			return &PreconditionError{
 				What:   fmt.Sprintf("target %s (%s %s) was called, and what reached its dependency %s was %s", t.Name, t.Method, t.Path, a.Injector, a.Detail),
-				Remedy: "have the SUT call the dependency by plain HTTP/1.1, at http:// and the injector's address",
+				Remedy: "have the SUT call the dependency by HTTP/1.1, or HTTP/2 with prior knowledge, at the injector's URL",
 			}
 		}
 	}

@@ -179,6 +179,12 @@ func (f Form) String() string {
 	return strings.Join(parts, ", ")
 }
 
+// clone copies what the caller might change.
+func (f Form) clone() Form {
+	f.Cut, f.Inform, f.Drip, f.Slice, f.After = copied(f.Cut), copied(f.Inform), copied(f.Drip), copied(f.Slice), copied(f.After)
+	return f
+}
+
 // check looks at each part, and at what cannot go together.
 func (f Form) check(ps *problems) {
 	if f.Cut != nil {

@@ -39,23 +39,23 @@ func NewPlayer(script Script, seed uint64) (*Player, error) {
 		for n, r := range rules {
 			r.ID = ruleID(name, n, r)
 			r.Match = r.Match.clone()
-			r.Respond.Headers = maps.Clone(r.Respond.Headers)
+			r.Respond = r.Respond.clone()
 			r.Latency = r.Latency.clone()
-			r.WebSocket = r.WebSocket.clone()
-			r.TCP = r.TCP.clone()
-			if r.TLS != nil {
-				r.TLS = new(*r.TLS)
-			}
-			if r.Hold != nil {
-				hold := *r.Hold
-				r.Hold = &hold
-			}
+			r.Form = r.Form.clone()
+			r.WebSocket, r.TCP, r.H2 = r.WebSocket.clone(), r.TCP.clone(), r.H2.clone()
+			r.TLS, r.Settings, r.Hold = copied(r.TLS), copied(r.Settings), copied(r.Hold)
 			hash := seedHash(seed, r.ID)
 			p.phases[name] = append(p.phases[name], ruled{rule: &r, match: r.Match.compile(&problems{}), hash: hash, picks: mix(hash ^ forSelection), draws: r.Select.Kind.Draws()})
 		}
 		p.draws[name] = drawsOf(p.phases[name])
 	}
 	return p, nil
+}
+
+// clone copies what the caller might change.
+func (r Respond) clone() Respond {
+	r.Headers, r.RetryAfter, r.GRPC = maps.Clone(r.Headers), copied(r.RetryAfter), r.GRPC.clone()
+	return r
 }
 
 // ruleID names a rule in the trace.

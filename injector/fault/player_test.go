@@ -3,6 +3,7 @@ package fault_test
 import (
 	"encoding/json"
 	"net/http"
+	"reflect"
 	"slices"
 	"sync"
 	"testing"
@@ -214,6 +215,53 @@ func TestScriptChangedAfterwards(t *testing.T) {
 	r := p.Rules()[0]
 	if r.Match.Header["A"] != "b" || r.Respond.Headers["Retry-After"] != "1" || r.Hold.Max != 1 {
 		t.Errorf("the player's rule followed the caller's: %+v", r)
+	}
+}
+
+// Nothing that can be changed is shared, however deep.
+func TestNothingIsShared(t *testing.T) {
+	all := fault.Select{Kind: fault.SelectAll}
+	rules := []fault.Rule{
+		{Select: all, Action: fault.ActionSettings, Settings: &fault.H2Settings{MaxStreams: 1}},
+		{Select: all, Action: fault.ActionRespond, Match: fault.Match{Path: "/a"}, Respond: fault.Respond{GRPC: &fault.GRPC{Messages: []string{"aGk="}}}},
+		{Select: all, Action: fault.ActionPass, Match: fault.Match{Path: "/b"}, H2: &fault.H2{Reset: &fault.StreamReset{Code: "CANCEL", At: fault.CutStart}}},
+		{Select: all, Action: fault.ActionPass, Match: fault.Match{Path: "/c"}, H2: &fault.H2{GoAway: &fault.GoAway{Code: "CANCEL", Last: fault.LastThis}}},
+		{Select: all, Action: fault.ActionPass, Match: fault.Match{Path: "/d"}, Form: fault.Form{
+			Inform: &fault.Inform{Status: 103, Times: 1}, Drip: &fault.Drip{Chunks: 1, Over: 1}, After: &fault.After{Do: fault.AfterTell},
+		}},
+		{Select: all, Action: fault.ActionPass, Match: fault.Match{Path: "/e"}, Form: fault.Form{
+			Slice: &fault.Slice{Size: 1}, Cut: &fault.Cut{At: fault.CutStart, By: fault.ActionReset},
+		}},
+		{Select: all, Action: fault.ActionRespond, Respond: fault.Respond{Status: 503, RetryAfter: &fault.RetryAfter{In: time.Second}}, Hold: &fault.Hold{Probes: 1, Rejected: 1, Max: 1}},
+	}
+	p, err := fault.NewPlayer(fault.Script{Phases: map[string][]fault.Rule{"p": rules}}, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for n, r := range p.Rules() {
+		apart(t, r.ID, reflect.ValueOf(rules[n]), reflect.ValueOf(*r))
+	}
+}
+
+// apart reports what two values share.
+func apart(t *testing.T, name string, a, b reflect.Value) {
+	t.Helper()
+	switch kind := a.Kind(); kind {
+	case reflect.Struct:
+		for i, f := range reflect.VisibleFields(a.Type()) {
+			apart(t, name+"."+f.Name, a.Field(i), b.Field(i))
+		}
+	case reflect.Pointer, reflect.Map, reflect.Slice:
+		if a.IsNil() {
+			return
+		}
+		if a.Pointer() == b.Pointer() {
+			t.Errorf("%s is the caller's", name)
+		}
+		if kind == reflect.Pointer {
+			apart(t, name, a.Elem(), b.Elem())
+		}
+	default:
 	}
 }
 

@@ -28,9 +28,11 @@ type Rule struct {
 	// latency begins; 0: as they come.
 	ReadRate int64 `json:"read_rate,omitempty" yaml:"read_rate,omitempty"`
 	// WebSocket is what becomes of one, for ActionPass and a match of WebSocket.
-	WebSocket *WebSocket `json:"websocket,omitempty" yaml:"websocket,omitempty"`
-	TLS       *TLS       `json:"tls,omitempty" yaml:"tls,omitempty"` // for ActionTLS
-	TCP       *TCP       `json:"tcp,omitempty" yaml:"tcp,omitempty"` // for ActionTCP
+	WebSocket *WebSocket  `json:"websocket,omitempty" yaml:"websocket,omitempty"`
+	TLS       *TLS        `json:"tls,omitempty" yaml:"tls,omitempty"` // for ActionTLS
+	TCP       *TCP        `json:"tcp,omitempty" yaml:"tcp,omitempty"` // for ActionTCP
+	H2        *H2         `json:"h2,omitempty" yaml:"h2,omitempty"`
+	Settings  *H2Settings `json:"settings,omitempty" yaml:"settings,omitempty"` // for ActionSettings
 }
 
 // Match selects requests; empty parts match everything.
@@ -107,6 +109,9 @@ const (
 
 	// ActionTCP does what Rule.TCP says to a connection whose bytes are passed on as they are.
 	ActionTCP Action = "tcp"
+
+	// ActionSettings serves a connection of HTTP/2 as Rule.Settings says, and sees no request.
+	ActionSettings Action = "settings"
 )
 
 // Door reports whether the action is one of all that connect, and of no request.
@@ -116,7 +121,10 @@ func (a Action) Door() bool {
 
 // Actions are all of them.
 func Actions() []Action {
-	return []Action{ActionPass, ActionRespond, ActionReset, ActionClose, ActionHang, ActionGarbage, ActionRefuse, ActionUnreachable, ActionDeaf, ActionTLS, ActionTCP}
+	return []Action{
+		ActionPass, ActionRespond, ActionReset, ActionClose, ActionHang, ActionGarbage,
+		ActionRefuse, ActionUnreachable, ActionDeaf, ActionTLS, ActionTCP, ActionSettings,
+	}
 }
 
 // Respond is a canned answer.
@@ -128,6 +136,8 @@ type Respond struct {
 	Fill       int64       `json:"fill,omitempty" yaml:"fill,omitempty"`               // bytes of text that follow Body
 	HeaderFill int64       `json:"header_fill,omitempty" yaml:"header_fill,omitempty"` // bytes of a header X-Faultline-Fill
 	RetryAfter *RetryAfter `json:"retry_after,omitempty" yaml:"retry_after,omitempty"`
+
+	GRPC *GRPC `json:"grpc,omitempty" yaml:"grpc,omitempty"` // the answer of a gRPC server; Headers are added to it
 }
 
 // RetryAfter is the header of that name: a number of seconds or, with Date, an HTTP-date

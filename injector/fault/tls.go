@@ -14,6 +14,7 @@ const (
 	LayerRequest Layer = ""    // HTTP requests
 	LayerTLS     Layer = "tls" // connections, when their ClientHello has come; of a Request, SNI and Peer are set
 	LayerTCP     Layer = "tcp" // connections that are passed on byte by byte; Peer is set
+	LayerH2      Layer = "h2"  // connections of HTTP/2, when their preface has come; Peer is set
 )
 
 // Layer is what rules with this action decide about. Those of a door decide about nothing.
@@ -23,6 +24,8 @@ func (a Action) Layer() Layer {
 		return LayerTLS
 	case ActionTCP:
 		return LayerTCP
+	case ActionSettings:
+		return LayerH2
 	default:
 		return LayerRequest
 	}

@@ -122,6 +122,8 @@ func (r Rule) checkAction(ps *problems) {
 		r.checkTLS(ps)
 	case ActionTCP:
 		r.checkTCP(ps)
+	case ActionSettings:
+		r.checkSettings(ps)
 	default:
 		ps.add("action", "%q is none of %s", r.Action, words(Actions()))
 	}
@@ -152,6 +154,7 @@ func (r Rule) checkOthers(ps *problems) {
 	if r.ReadRate < 0 {
 		ps.add("read_rate", "is %d bytes a second; must be above 0", r.ReadRate)
 	}
+	r.checkH2(ps)
 }
 
 // checkDoor looks at what only requests have.
@@ -187,13 +190,15 @@ func words[S ~string](names []S) string {
 
 // zero reports whether nothing is said.
 func (r Respond) zero() bool {
-	return r.Status == 0 && r.Body == "" && len(r.Headers) == 0 && r.Fill == 0 && r.HeaderFill == 0 && r.RetryAfter == nil
+	return r.Status == 0 && r.Body == "" && len(r.Headers) == 0 && r.Fill == 0 && r.HeaderFill == 0 && r.RetryAfter == nil && r.GRPC == nil
 }
 
 // Problems are those of a canned answer; their fields begin with "respond".
 func (r Respond) Problems() []Problem {
 	var ps problems
-	if r.Status < 200 || r.Status > 599 {
+	if r.GRPC != nil {
+		r.checkGRPC(&ps)
+	} else if r.Status < 200 || r.Status > 599 {
 		ps.add("respond.status", "%d is not the status of an answer; write 200 to 599", r.Status)
 	}
 	if (r.Status == 204 || r.Status == 304) && (r.Body != "" || r.Fill != 0) {

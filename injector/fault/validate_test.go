@@ -21,7 +21,7 @@ func TestValidate(t *testing.T) {
 		{"good", fault.Rule{Select: ratio(0, 1), Action: fault.ActionReset, Stealth: true}, nil},
 		{"zero", fault.Rule{}, []string{
 			`select.kind: "" is none of all, ratio, shuffle, random, first, after, every, script, burst`,
-			`action: "" is none of pass, respond, reset, close, hang, garbage, refuse, unreachable, deaf, tls, tcp`,
+			`action: "" is none of pass, respond, reset, close, hang, garbage, refuse, unreachable, deaf, tls, tcp, settings`,
 		}},
 		{"ratio of nothing", reset(ratio(1, 0)), []string{`select.den: a ratio of 1 to 0; write num of den with den at least 1`}},
 		{"more than all", reset(ratio(3, 2)), []string{`select.num: a ratio of 3 in 2 is more than all of them`}},

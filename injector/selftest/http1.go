@@ -29,7 +29,7 @@ func contracts() []contract {
 	for i := range all {
 		all[i].protocol = http1
 	}
-	return slices.Concat(all, webSockets(), tlsContracts(), tcpContracts())
+	return slices.Concat(all, webSockets(), tlsContracts(), tcpContracts(), overHTTP2(), overTLS(), grpc())
 }
 
 // looks reports whether what came matches a pattern as a whole, and how it ended.

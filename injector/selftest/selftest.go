@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/faultline-go/faultline/injector"
@@ -36,6 +37,7 @@ type contract struct {
 	holds    func(o Observation) bool
 	show     func(o Observation) string // what came; nil: its bytes
 	recorded trace.Outcome              // what the injector's own record has to say; empty: an answer
+	records  []trace.Outcome            // of several attempts; empty: one, as recorded says
 	unseen   bool                       // it has nothing to say: nobody got in
 
 	setUp    func(context.Context, *injector.Config) (tearDown func(), err error) // nil: nothing is special
@@ -100,17 +102,11 @@ func (c contract) try(ctx context.Context, seed uint64) (observed string, ok boo
 	if err != nil {
 		return "", false, err
 	}
-	want := c.recorded
-	if want == "" {
-		want = trace.OutcomeAnswered
+	text := o.told(c.show)
+	if wrong := c.misrecorded(rec.Snapshot(trace.Header{}).Attempts); wrong != "" {
+		return fmt.Sprintf("%s; recorded as %s", text, wrong), false, nil
 	}
-	attempts := rec.Snapshot(trace.Header{}).Attempts
-	switch {
-	case c.unseen && len(attempts) == 0:
-	case len(attempts) != 1 || attempts[0].Outcome != want:
-		return fmt.Sprintf("%s; recorded as %s", o, told(attempts)), false, nil
-	}
-	return o.told(c.show), c.holds(o), nil
+	return text, c.holds(o), nil
 }
 
 // look has the fault observed.
@@ -152,10 +148,24 @@ func socket(ctx context.Context, in *injector.Injector, request string, patience
 	return observe(ctx, in.Addr(), request, patience)
 }
 
-// told says what was recorded.
-func told(attempts []trace.Attempt) string {
-	if len(attempts) != 1 {
-		return fmt.Sprintf("%d attempts", len(attempts))
+// misrecorded says what was recorded, if that is not what it should be.
+func (c contract) misrecorded(attempts []trace.Attempt) string {
+	want := c.records
+	switch {
+	case c.unseen:
+		want = nil
+	case len(want) == 0 && c.recorded == "":
+		want = []trace.Outcome{trace.OutcomeAnswered}
+	case len(want) == 0:
+		want = []trace.Outcome{c.recorded}
 	}
-	return fmt.Sprintf("%q", attempts[0].Outcome)
+	var got []trace.Outcome
+	for _, a := range attempts {
+		got = append(got, a.Outcome)
+	}
+	slices.Sort(got) // Attempts at the same time come in any order.
+	if slices.Equal(got, want) {
+		return ""
+	}
+	return fmt.Sprintf("%q", got)
 }

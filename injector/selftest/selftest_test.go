@@ -12,10 +12,11 @@ func TestEveryContractHolds(t *testing.T) {
 		if !r.OK {
 			t.Errorf("%s (%s): expected %s\nobserved %s", r.Fault, r.Protocol, r.Expected, r.Observed)
 		}
-		if seen[r.Fault] {
-			t.Errorf("%s is there twice", r.Fault)
+		name := r.Protocol + ": " + r.Fault
+		if seen[name] {
+			t.Errorf("%s is there twice", name)
 		}
-		seen[r.Fault] = true
+		seen[name] = true
 	})
 	if err != nil {
 		t.Fatal(err)
