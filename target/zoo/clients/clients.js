@@ -75,7 +75,7 @@ const byGrpc = (c) => {
   return () => new Promise((resolve, reject) => {
     client.makeUnaryRequest('/zoo.Prices/Ask', same, same, Buffer.alloc(0), { deadline: Date.now() + c.patience }, (e, answer) => {
       if (!e) return resolve(`OK, ${answer.length} bytes`);
-      return reject(named(grpc.status[e.code], e.code === grpc.status.DEADLINE_EXCEEDED));
+      return reject(named(grpc.status[e.code] ?? 'no code', e.code === grpc.status.DEADLINE_EXCEEDED));
     });
   });
 };
