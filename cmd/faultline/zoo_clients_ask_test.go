@@ -52,26 +52,37 @@ const clientsAtOnce = 2
 
 // line is what README.md of the clients says.
 func (p planned) line() string {
-	protocol, calls := "h1", 1
+	protocol, calls := "h1", "1"
 	if p.fault.h2 {
 		protocol = "h2"
 	}
-	if p.fault.again {
-		calls = 2
+	switch {
+	case p.fault.again:
+		calls = "2"
+	case p.fault.twice:
+		calls = "1+2"
 	}
 	return strings.Join([]string{
-		strconv.Itoa(p.id), p.client, protocol, strconv.FormatInt(p.patience.Milliseconds(), 10), strconv.Itoa(calls),
+		strconv.Itoa(p.id), p.client, protocol, strconv.FormatInt(p.patience.Milliseconds(), 10), calls,
 		strconv.Itoa(p.fault.body), p.ca, p.injector.URL() + "/prices",
 	}, "\t")
 }
 
-// requests is how many came to the dependency for the call; once the injector is closed, all are told.
+// requests is how many came to the dependency for the call, or over how many connections two calls
+// at once came; once the injector is closed, all are told.
 func (p planned) requests() int {
-	n := len(p.recorder.Snapshot(trace.Header{}).Attempts)
-	if p.fault.again {
-		n--
+	attempts := p.recorder.Snapshot(trace.Header{}).Attempts
+	switch {
+	case p.fault.again:
+		return len(attempts) - 1
+	case p.fault.twice:
+		connections := map[string]bool{}
+		for _, a := range attempts {
+			connections[a.Peer] = true
+		}
+		return len(connections)
 	}
-	return n
+	return len(attempts)
 }
 
 // plan starts an injector for each question, so that what comes to it is of this one call.
@@ -305,17 +316,11 @@ func (tools clientTools) hear(t *testing.T, command []string, warm func(), begin
 	return heard.String()
 }
 
-// run runs a command among the clients, and returns what it says.
-func (tools clientTools) run(t *testing.T, command []string) string {
+// run runs a command among the clients.
+func (tools clientTools) run(t *testing.T, command []string) {
 	cmd := exec.CommandContext(t.Context(), command[0], command[1:]...)
 	cmd.Dir = tools.folder
-	var complaints bytes.Buffer
-	cmd.Stderr = &complaints
-	out, err := cmd.Output()
-	if err != nil {
-		t.Errorf("%s: %v\n%s", strings.Join(command, " "), err, complaints.String())
-	} else if complaints.Len() > 0 {
-		t.Logf("%s said:\n%s", command[0], complaints.String())
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Errorf("%s: %v\n%s", strings.Join(command, " "), err, out)
 	}
-	return string(out)
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/faultline-go/faultline/injector"
@@ -27,6 +28,8 @@ type clientCase struct {
 	h2   bool          // HTTP/2 is spoken
 	// again asks after a healthy call on the same client, and hits that one request only.
 	again bool
+	// twice makes two calls at once, after one that opens the connection; connections are counted.
+	twice bool
 	body  int // bytes to POST; 0: GET
 
 	broken bool // the answer is not whole, and a client could know it
@@ -175,13 +178,7 @@ func cuts(by ...fault.Action) []clientCase {
 
 // usedConnections are those that a client may hide.
 func usedConnections() []clientCase {
-	var all []clientCase
-	for _, c := range newConnections()[1:5] {
-		all = append(all, c)
-	}
-	for _, c := range cuts(fault.ActionReset, fault.ActionClose) {
-		all = append(all, c)
-	}
+	all := slices.Concat(newConnections()[1:5], cuts(fault.ActionReset, fault.ActionClose))
 	for _, c := range newConnections()[1:5] {
 		c.name, c.body = c.name+" of a POST", 2
 		all = append(all, c)

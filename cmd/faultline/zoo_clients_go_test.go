@@ -31,12 +31,22 @@ func askGo(ctx context.Context, p planned) said {
 		transport.ForceAttemptHTTP2 = p.fault.h2
 	}
 	client := http.Client{Transport: transport, Timeout: p.patience}
-	if p.fault.again {
+	if p.fault.again || p.fault.twice {
 		if s := askGoOnce(ctx, &client, p); s.kind != saidAnswer {
 			return s
 		}
 	}
-	return askGoOnce(ctx, &client, p)
+	other := make(chan said, 1)
+	if p.fault.twice {
+		go func() { other <- askGoOnce(ctx, &client, p) }()
+	} else {
+		other <- said{kind: saidAnswer}
+	}
+	s := askGoOnce(ctx, &client, p)
+	if o := <-other; o.kind != saidAnswer {
+		return o
+	}
+	return s
 }
 
 func askGoOnce(ctx context.Context, client *http.Client, p planned) said {
@@ -120,6 +130,9 @@ func askCurl(ctx context.Context, p planned) said {
 	args = append(args, "--output", os.DevNull, address)
 	if p.fault.again {
 		args = append(args, "--output", os.DevNull, address)
+	}
+	if p.fault.twice { // The one that opens the connection is one of the two: the other waits for it.
+		args = append(args, "--parallel", "--output", os.DevNull, address)
 	}
 	cmd := exec.CommandContext(ctx, "curl", args...)
 	cmd.Stdin = strings.NewReader(strings.Repeat("x", p.fault.body))

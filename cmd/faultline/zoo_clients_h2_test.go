@@ -32,6 +32,7 @@ func streams() []clientCase {
 	}
 	long := passing(fault.Form{Malformed: fault.LengthTooLong})
 	all = append(all, clientCase{name: "malformed-length_too_long", wire: "more announced than sent, END_STREAM", rules: []fault.Rule{long}, broken: true})
+	late := fault.Rule{Action: fault.ActionPass, Latency: fault.Latency{Min: 150 * time.Millisecond, Max: 150 * time.Millisecond}}
 	settings := func(s fault.H2Settings) []fault.Rule {
 		return []fault.Rule{{Action: fault.ActionSettings, Settings: &s}}
 	}
@@ -43,6 +44,10 @@ func streams() []clientCase {
 		clientCase{
 			name: "initial_window_size-1", wire: "a POST of 100 bytes, of which one is taken at a time", body: 100,
 			rules: settings(fault.H2Settings{InitialWindow: 1}),
+		},
+		clientCase{
+			name: "max_concurrent_streams-1", wire: "one stream at a time, and two calls at once that take 150 ms each; ×2 is a second connection", twice: true,
+			rules: append(settings(fault.H2Settings{MaxStreams: 1}), late),
 		},
 		clientCase{
 			name: "settings_ack_delay", wire: "SETTINGS are acknowledged after 300 ms",
@@ -129,8 +134,10 @@ func grpcCalls() []clientCase {
 		frame fault.GRPCFrame
 		wire  string
 	}{
-		{fault.GRPCTooLong, "16 bytes more announced than sent"}, {fault.GRPCTooShort, "half of the bytes announced"},
-		{fault.GRPCHuge, "2^32-1 bytes announced"}, {fault.GRPCCompressed, "called compressed, without an encoding"},
+		{fault.GRPCTooLong, "16 bytes more announced than sent"},
+		{fault.GRPCTooShort, "half of the bytes announced"},
+		{fault.GRPCHuge, "2^32-1 bytes announced"},
+		{fault.GRPCCompressed, "called compressed, without an encoding"},
 	} {
 		all = append(all, clientCase{
 			name: "frame-" + string(lie.frame), wire: lie.wire, broken: true,

@@ -7,6 +7,7 @@ import sys
 import threading
 import urllib.error
 import urllib.request
+from concurrent.futures import ThreadPoolExecutor
 from urllib.parse import urlsplit
 
 import grpc
@@ -70,8 +71,8 @@ CLIENTS = {"python urllib": by_urllib, "python requests": by_requests, "python h
 
 class Case:
     def __init__(self, line):
-        self.id, self.client, self.protocol, patience, calls, size, self.ca, self.url = line.rstrip("\n").split("\t")
-        self.patience, self.calls = int(patience) / 1000, int(calls)
+        self.id, self.client, self.protocol, patience, self.calls, size, self.ca, self.url = line.rstrip("\n").split("\t")
+        self.patience = int(patience) / 1000
         self.body = b"x" * int(size) if size != "0" else None
         self.method = "POST" if self.body else "GET"
 
@@ -80,9 +81,11 @@ def made(c):
     """What a client made of a case: answer, timeout or error, and its text."""
     try:
         ask = CLIENTS[c.client](c)
-        for _ in range(c.calls - 1):
+        if c.calls != "1":
             ask()
-        return "answer", ask()
+        with ThreadPoolExecutor() as pool:
+            asked = [pool.submit(ask) for _ in range(2 if c.calls == "1+2" else 1)]
+            return "answer", [one.result() for one in asked][0]
     except grpc.RpcError as e:
         return "timeout" if e.code() == grpc.StatusCode.DEADLINE_EXCEEDED else "error", e.code().name
     except Exception as e:  # Whatever it is, a program would see it.
