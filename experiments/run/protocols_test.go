@@ -105,13 +105,8 @@ func live(t *testing.T, src string, scheme string, client func() (*http.Transpor
 	if err != nil {
 		t.Fatal(err)
 	}
-	var out outcome
 	res, err := run.Run(t.Context(), plan, run.Options{Tool: "test"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	out.trace = res.Trace
-	out.report = assert.Evaluate(plan.Spec(), res.Trace)
+	out := outcome{err: err, trace: res.Trace, report: assert.Evaluate(plan.Spec(), res.Trace)}
 	byPhase := map[string][]trace.Attempt{}
 	for _, a := range res.Trace.Attempts {
 		byPhase[a.Phase] = append(byPhase[a.Phase], a)
@@ -131,6 +126,9 @@ func ends(as []trace.Attempt) map[string]int {
 // passes holds all verdicts to a pass.
 func passes(t *testing.T, o outcome) {
 	t.Helper()
+	if o.err != nil {
+		t.Fatal(o.err)
+	}
 	for _, v := range o.report.Verdicts {
 		if v.Result != assert.Pass {
 			t.Errorf("%s is %s", v.ID, v.Result)
@@ -176,16 +174,13 @@ assert:
 	}
 }
 
-// A file with faults of TLS is carried out over loopback: the certificate is there when the
-// service needs it, and a handshake that fails is a failure of the dependency.
-func TestTLS(t *testing.T) {
-	ca := filepath.Join(t.TempDir(), "below", "ca.pem")
-	out, by := live(t, `
+// handshakes has faults of TLS. CA stands for where the certificate goes.
+const handshakes = `
 apiVersion: faultline/v1
 kind: Experiment
 metadata: { name: handshakes }
 sut: { base_url: SUT }
-injectors: { charges: { listen: 127.0.0.1:PORT, tls: { protocols: [h2], ca_file: `+ca+` }, stub: { grpc: OK } } }
+injectors: { charges: { listen: 127.0.0.1:PORT, tls: { protocols: [h2], ca_file: CA }, stub: { grpc: OK } } }
 correlate: { order: [aggregate] }
 load: { timeout: 5s, targets: [ { name: pay, path: /pay } ] }
 breakers: { charges: { window: 10, minimum_calls: 10, failure_rate: 50%, wait: 300ms, permitted_calls: 3 } }
@@ -199,14 +194,41 @@ assert:
   - { id: fine, error.share: { max: 0% }, phase: healthy }
   - { id: opens, breaker.opens: charges, phase: alerts }
   - { id: told, error.share: { min: 20%, max: 20% }, phase: expired }
-`, "https", func() (*http.Transport, error) {
+`
+
+// trusting is a client that opens a connection for each call.
+func trusting(pool *x509.CertPool) *http.Transport {
+	return &http.Transport{ForceAttemptHTTP2: true, DisableKeepAlives: true, TLSClientConfig: &tls.Config{RootCAs: pool}}
+}
+
+// A service that does not trust the certificate is told where it is.
+func TestUntrustedCertificate(t *testing.T) {
+	out, _ := live(t, strings.Replace(handshakes, ", ca_file: CA", "", 1), "https", func() (*http.Transport, error) {
+		return trusting(x509.NewCertPool()), nil
+	})
+	pre, ok := errors.AsType[*run.PreconditionError](out.err)
+	if !ok || !strings.Contains(pre.What, "the TLS handshake failed") || !strings.Contains(pre.Remedy, "trust the certificate in ") {
+		t.Fatalf("error %v", out.err)
+	}
+	_, rest, _ := strings.Cut(pre.Remedy, "trust the certificate in ")
+	file, _, _ := strings.Cut(rest, " ")
+	if _, err := os.Stat(file); !errors.Is(err, os.ErrNotExist) || !filepath.IsAbs(file) {
+		t.Errorf("%s is left behind: %v", file, err)
+	}
+}
+
+// A file with faults of TLS is carried out over loopback: the certificate is there when the
+// service needs it, and a handshake that fails is a failure of the dependency.
+func TestTLS(t *testing.T) {
+	ca := filepath.Join(t.TempDir(), "below", "ca.pem")
+	out, by := live(t, strings.Replace(handshakes, "CA", ca, 1), "https", func() (*http.Transport, error) {
 		pem, err := os.ReadFile(ca)
 		if err != nil {
 			return nil, err
 		}
 		pool := x509.NewCertPool()
 		pool.AppendCertsFromPEM(pem)
-		return &http.Transport{ForceAttemptHTTP2: true, DisableKeepAlives: true, TLSClientConfig: &tls.Config{RootCAs: pool}}, nil
+		return trusting(pool), nil
 	})
 	passes(t, out)
 	alerts := ends(by["alerts"])
