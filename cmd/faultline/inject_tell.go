@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/faultline-go/faultline/injector"
 	"github.com/faultline-go/faultline/target/trace"
 )
 
@@ -125,4 +126,26 @@ func ended(a trace.Attempt) string {
 	case trace.OutcomeOpen:
 	}
 	return ""
+}
+
+// trustInWords says what callers of a dependency with TLS have to trust.
+func trustInWords(cfg injector.Config, cas map[string]string) string {
+	switch file := cas[cfg.Name]; {
+	case cfg.TLS == nil:
+		return ""
+	case file == "":
+		return "; callers cannot trust its certificate, as injectors." + cfg.Name + ".tls names no ca_file"
+	default:
+		return "; callers have to trust " + file
+	}
+}
+
+// tellMisfits tells of faults that were not played, as the callers' protocol does not know
+// them.
+func (a app) tellMisfits(in injection, running []*injector.Injector) {
+	for k, i := range running {
+		for _, m := range i.Misfits() {
+			a.say("injector %s: %s was met %d times and not played, but answered 501: %s", in.injectors[k].Name, m.Rule, m.Met, m.What)
+		}
+	}
 }

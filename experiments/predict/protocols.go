@@ -1,7 +1,6 @@
 package predict
 
 import (
-	"encoding/base64"
 	"fmt"
 	"slices"
 	"strings"
@@ -47,7 +46,7 @@ func sizeOf(a *fault.Respond) int64 {
 	if a.GRPC != nil {
 		const prefix = 5
 		for _, m := range a.GRPC.Messages {
-			size += int64(prefix + base64.StdEncoding.DecodedLen(len(m)))
+			size += int64(prefix + len(strings.TrimRight(m, "="))*3/4) // Four letters are three bytes.
 		}
 	}
 	return size
@@ -62,18 +61,25 @@ func unforeseen(plan *experiments.Plan, a assert.Assertion) (reason, remedy stri
 		if in.Stub != nil && experiments.Refuses(in.Stub.GRPC) {
 			return fmt.Sprintf("whether the service takes the answer of gRPC of %s for a failure is not declared", name), "run it"
 		}
-		for _, p := range plan.Phases {
-			for _, r := range p.Faults[name] {
-				if why := open(r); why != "" {
-					return fmt.Sprintf("with fault %s of %s (%s), %s", r.ID, name, experiments.ProtocolWords(r), why), "run it"
-				}
-			}
-			if p.Name == a.Phase {
-				break
+		for _, r := range until(plan, a.Phase, name) {
+			if why := open(r); why != "" {
+				return fmt.Sprintf("with fault %s of %s (%s), %s", r.ID, name, experiments.ProtocolWords(r), why), "run it"
 			}
 		}
 	}
 	return "", ""
+}
+
+// until are the faults of an injector up to the end of a phase; of all, if it is empty.
+func until(plan *experiments.Plan, phase, injector string) []fault.Rule {
+	var rules []fault.Rule
+	for _, p := range plan.Phases {
+		rules = append(rules, p.Faults[injector]...)
+		if p.Name == phase {
+			break
+		}
+	}
+	return rules
 }
 
 // open says what nobody declares that a fault depends on; empty: nothing.
@@ -135,23 +141,19 @@ func lookedAt(plan *experiments.Plan, a assert.Assertion) []string {
 func protocolsSupposed(plan *experiments.Plan) []string {
 	var out []string
 	for _, in := range plan.Injectors {
-		one := []experiments.Injector{in}
-		http2 := func(r fault.Rule) bool {
-			return r.H2 != nil || r.Action == fault.ActionSettings || r.Respond.GRPC != nil
+		http2 := in.Stub != nil && in.Stub.GRPC != nil
+		var left []string
+		for _, r := range until(plan, "", in.Name) {
+			http2 = http2 || r.H2 != nil || r.Action == fault.ActionSettings || r.Respond.GRPC != nil
+			if r.Action == fault.ActionTLS || r.Action == fault.ActionSettings {
+				left = append(left, r.ID)
+			}
 		}
-		if in.Stub != nil && in.Stub.GRPC != nil || anyFault(plan, one, http2) {
+		if http2 {
 			out = append(out, "it speaks HTTP/2 to "+in.Name)
 		}
 		if in.TLS != nil {
 			out = append(out, "it trusts the certificate of "+in.Name)
-		}
-		var left []string
-		for _, p := range plan.Phases {
-			for _, r := range p.Faults[in.Name] {
-				if r.Action == fault.ActionTLS || r.Action == fault.ActionSettings {
-					left = append(left, r.ID)
-				}
-			}
 		}
 		if len(left) > 0 {
 			out = append(out, fmt.Sprintf("its connections to %s are those of a sound dependency: what %s does to them is not played", in.Name, strings.Join(left, ", ")))

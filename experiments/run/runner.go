@@ -133,7 +133,7 @@ func (r *runner) startInjectors(ctx context.Context) error {
 		cfg := injector.Config{
 			Name: in.Name, Addr: in.Listen, Listen: r.opt.Listen, DialUpstream: r.opt.Dial,
 			Upstream: in.Upstream, Script: in.Script, Phase: probePhase, Seed: r.plan.Seed,
-			Recorder: r.rec, Correlator: r.corr, Logger: r.log, TLS: secured(in.TLS),
+			Recorder: r.rec, Correlator: r.corr, Logger: r.log, TLS: Secured(in.TLS),
 		}
 		if in.Stub != nil {
 			cfg.Stub = injector.Stub{Respond: in.Stub.Respond, Latency: in.Stub.Latency}
