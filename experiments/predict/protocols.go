@@ -62,8 +62,12 @@ func unforeseen(plan *experiments.Plan, a assert.Assertion) (reason, remedy stri
 			return fmt.Sprintf("whether the service takes the answer of gRPC of %s for a failure is not declared", name), "run it"
 		}
 		for _, r := range until(plan, a.Phase, name) {
-			if why := open(r); why != "" {
-				return fmt.Sprintf("with fault %s of %s (%s), %s", r.ID, name, experiments.ProtocolWords(r), why), "run it"
+			why := open(r)
+			if why == "" && multiplexed(in) && endsConnection(r) {
+				why = "other requests may share the connection that it ends, and clients may send a request again, which is not declared"
+			}
+			if why != "" {
+				return fmt.Sprintf("with fault %s of %s (%s), %s", r.ID, name, ruleWords(r), why), "run it"
 			}
 		}
 	}
@@ -98,6 +102,21 @@ func open(r fault.Rule) string {
 		return "it is a matter of which answers of gRPC the service takes for failures, which is not declared"
 	}
 	return ""
+}
+
+// multiplexed reports whether callers certainly speak HTTP/2, so that requests share
+// connections.
+func multiplexed(in experiments.Injector) bool {
+	return in.Stub != nil && in.Stub.GRPC != nil || in.TLS != nil && !slices.Contains(in.TLS.Protocols, "http/1.1")
+}
+
+// endsConnection reports whether a fault that HTTP/1.1 knows ends a whole connection over
+// HTTP/2, or its stream so that it may be sent again.
+func endsConnection(r fault.Rule) bool {
+	cut, after := r.Form.Cut, r.Form.After
+	return r.Stealth || r.Action == fault.ActionClose || r.Action == fault.ActionGarbage ||
+		cut != nil && (cut.By == fault.ActionClose || cut.At == fault.CutStart) ||
+		after != nil && after.Do != fault.AfterTell
 }
 
 // refusedStream tells a client that its request was not looked at.

@@ -73,6 +73,22 @@ func TestProtocols(t *testing.T) {
 	}
 }
 
+// What ends a connection ends all requests that share it.
+func TestSharedConnections(t *testing.T) {
+	const stub = "stub: { status: 200, latency: 2ms }"
+	for fault, shared := range map[string]bool{
+		"close: true": true, "garbage: 10B": true, "cut: { at: body, by: close }": true, "cut: { at: start }": true, "reset: true, stealth: true": true,
+		"connection: close": true, "reset: true": false, "cut: { at: body }": false, "connection: tell": false, "hang: true": false,
+	} {
+		for answers, multiplexed := range map[string]bool{stub: false, "stub: { grpc: OK, latency: 2ms }": true, "tls: { protocols: h2 }, " + stub: true, "tls: true, " + stub: false} {
+			src := strings.NewReplacer("INJECTOR", "", stub, answers, "FAULT", fault).Replace(streams)
+			if got := about(t, forecast(t, src), "calls").Can == predict.NotPredicted; got != (shared && multiplexed) {
+				t.Errorf("%s with %s: not predicted is %v", fault, answers, got)
+			}
+		}
+	}
+}
+
 // Silence is a hang: the service's patience ends it.
 func TestSilentGoAwayHangs(t *testing.T) {
 	f := forecast(t, strings.NewReplacer("INJECTOR", "", "FAULT", "h2: { goaway: { last: none } }").Replace(streams))
