@@ -35,6 +35,7 @@ type Config struct {
 	// Phase is the one that is on when the injector begins to listen: the first caller
 	// meets its faults. Empty: a healthy one.
 	Phase  string
+	First  *First // begins Phase with the first request; nil: it begins with Start
 	Seed   uint64
 	Limits Limits
 	TLS    *TLS // nil: plain
@@ -189,6 +190,7 @@ func build(cfg Config) (*Injector, error) {
 		return nil, errors.Join(errs...)
 	}
 	first := p.newPhase(cfg.Phase, p.player.Phase(cfg.Phase))
+	first.first = cfg.First
 	p.entered[cfg.Phase] = first
 	p.guard(i)
 	i.phase.Store((&stage{phase: first, plan: p}).with(nil))
