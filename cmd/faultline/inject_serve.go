@@ -281,6 +281,9 @@ func ruleInWords(r fault.Rule) string {
 // comes after it.
 func selectionInWords(s fault.Select) string {
 	part := (&share{Num: s.Num, Den: s.Den}).String()
+	if s.Ramp != nil {
+		part = s.Ramp.String()
+	}
 	switch s.Kind {
 	case fault.SelectAll:
 		return " to all"

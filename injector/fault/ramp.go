@@ -3,6 +3,7 @@ package fault
 import (
 	"math/bits"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 )
@@ -138,23 +139,42 @@ func (s Select) Peak() (num, den uint64) {
 	return num, den
 }
 
+// String says how the share goes, as 0% to 50% over 30s.
+func (r *Ramp) String() string {
+	return inWords(r.Points, r.Stairs, func(p RampPoint) (time.Duration, string) {
+		return p.At, strconv.FormatFloat(100*float64(p.Num)/float64(p.Den), 'g', 4, 64) + "%"
+	})
+}
+
 // String says how the latency goes, as 10ms to 500ms over 30s.
 func (r *LatencyRamp) String() string {
+	return inWords(r.Points, r.Stairs, func(p LatencyPoint) (time.Duration, string) { return p.At, p.Latency.String() })
+}
+
+func inWords[P any](points []P, stairs bool, of func(P) (time.Duration, string)) string {
 	var parts []string
-	for i, p := range r.Points {
+	last := time.Duration(0)
+	for i, p := range points {
+		at, value := of(p)
 		switch {
-		case r.Stairs && i > 0:
-			parts = append(parts, "from "+p.At.String()+" on "+p.Latency.String())
-		case !r.Stairs && i > 0:
-			parts = append(parts, "to "+p.Latency.String()+" over "+(p.At-r.Points[i-1].At).String())
-		default:
-			parts = append(parts, p.Latency.String())
+		case stairs && i > 0:
+			value = "from " + at.String() + " on " + value
+		case i > 0:
+			value = "to " + value + " over " + (at - last).String()
 		}
+		last, parts = at, append(parts, value)
 	}
-	if r.Stairs {
+	if stairs {
 		return strings.Join(parts, ", ")
 	}
 	return strings.Join(parts, " ")
+}
+
+// Problems are what is wrong with the ramp; their field is select.ramp.
+func (r *Ramp) Problems() []Problem {
+	var ps problems
+	Select{Kind: SelectRatio, Ramp: r}.checkRamp(&ps)
+	return ps
 }
 
 // ends are the shortest and the longest latency.
