@@ -406,3 +406,37 @@ func BenchmarkDecideRamps(b *testing.B) {
 		}
 	})
 }
+
+// Whatever somebody sends as a ramp is refused, or played at any instant.
+func TestNoRampPanics(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		duration := rapid.Map(rapid.OneOf(rapid.Int64(), rapid.Int64Range(0, 5)), func(n int64) time.Duration { return time.Duration(n) })
+		number := rapid.OneOf(rapid.Uint64(), rapid.Uint64Range(0, 5))
+		drawn := func() fault.Rule {
+			r := reset(fault.Select{Kind: rapid.SampledFrom([]fault.SelectKind{fault.SelectRatio, fault.SelectRandom, fault.SelectShuffle, fault.SelectAll}).Draw(t, "kind")})
+			r.Select.Ramp = &fault.Ramp{Stairs: rapid.Bool().Draw(t, "stairs")}
+			for range rapid.IntRange(0, 4).Draw(t, "points") {
+				r.Select.Ramp.Points = append(r.Select.Ramp.Points, fault.RampPoint{At: duration.Draw(t, "at"), Num: number.Draw(t, "num"), Den: number.Draw(t, "den")})
+			}
+			if rapid.Bool().Draw(t, "late") {
+				r.Latency.Ramp = &fault.LatencyRamp{Points: []fault.LatencyPoint{{At: 0, Latency: duration.Draw(t, "from")}, {At: duration.Draw(t, "over"), Latency: duration.Draw(t, "to")}}}
+			}
+			return r
+		}
+		rules := []fault.Rule{drawn(), drawn()}
+		p, err := fault.NewPlayer(fault.Script{Phases: map[string][]fault.Rule{"p": rules}}, 1)
+		for _, r := range rules {
+			r.Select.Hit(3)
+			r.Select.Hits(3)
+			_ = r.Latency.String() + r.Latency.Mean().String() + r.Latency.Longest().String()
+			r.Select.Peak()
+		}
+		if err != nil {
+			return
+		}
+		ph := p.Phase("p")
+		for range 20 {
+			ph.Decide(fault.Request{At: duration.Draw(t, "now")})
+		}
+	})
+}
