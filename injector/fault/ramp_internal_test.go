@@ -47,7 +47,7 @@ func TestDrawsWithRampsAreBounded(t *testing.T) {
 		{1, 30, false, .5},
 		{2, 24, false, .75},
 		{3, 6, false, 1},
-		{3, 12, false, 1},
+		{3, 9, false, 1},
 		{2, 12, true, 2},
 		{3, 4, true, 3},
 		{3, 6, true, 3},

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -373,22 +374,20 @@ func TestRatiosOfManyCallers(t *testing.T) {
 		for _, callers := range []int{1, 32, 256} {
 			for _, s := range []fault.Select{ratio(uint64(percent), 100), ramped(false, [2]int{0, 0}, [2]int{1, percent})} {
 				ph := play(t, 1, reset(s))
-				numbers := make(chan int)
+				var next atomic.Int64
 				var work sync.WaitGroup
 				for range callers {
 					work.Go(func() {
-						for n := range numbers {
+						for n := next.Add(1) - 1; n < requests; n = next.Add(1) - 1 {
 							ph.Decide(fault.Request{At: time.Duration(n) * time.Millisecond})
 						}
 					})
 				}
+				work.Wait()
 				due := new(big.Rat)
 				for n := range requests {
 					owing(due, s, time.Duration(n)*time.Millisecond)
-					numbers <- n
 				}
-				close(numbers)
-				work.Wait()
 				want, _ := due.Float64()
 				if c := ph.Counts()[0]; math.Abs(float64(c.Hit)-want) >= 1 {
 					t.Errorf("%d %%, %d callers: %d hits, want %v", percent, callers, c.Hit, want)
