@@ -81,7 +81,7 @@ func (i *Injector) serve(w http.ResponseWriter, r *http.Request) {
 	at := i.offset(e.at)
 	i.cfg.Recorder.Departed(handle, func(a *trace.Attempt) {
 		a.Outcome, a.Status, a.Detail = e.outcome, e.status, e.detail
-		if a.Stream = a.Stream && e.status == http.StatusSwitchingProtocols; a.Stream {
+		if a.Stream = e.status == http.StatusSwitchingProtocols; a.Stream {
 			a.Closed = i.offset(time.Now())
 		}
 		if e.left {

@@ -180,11 +180,7 @@ func describeInjection(in injection, running []*injector.Injector) string {
 		if !in.byFlags {
 			name = cfg.Name + " "
 		}
-		answer := fmt.Sprintf("answering %d", max(cfg.Stub.Status, 200))
-		if cfg.Upstream != "" {
-			answer = "in front of " + cfg.Upstream
-		}
-		fmt.Fprintf(&b, "%slistening on %s, %s\n", name, i.URL(), answer)
+		fmt.Fprintf(&b, "%slistening on %s, %s\n", name, i.URL(), healthyInWords(cfg))
 	}
 	if in.byFlags {
 		fmt.Fprintf(&b, "  fault%s\n", faultsInWords(in, in.phases[0]))
@@ -218,6 +214,9 @@ func actionInWords(r fault.Rule) string {
 		fmt.Fprintf(&b, "respond %d", r.Respond.Status)
 	case fault.ActionPass:
 		b.WriteString("pass")
+		if r.WebSocket != nil {
+			b.WriteString(" with " + r.WebSocket.String())
+		}
 	case fault.ActionRefuse:
 		return "refuse all connections"
 	case fault.ActionUnreachable, fault.ActionDeaf:
@@ -250,6 +249,9 @@ func actionInWords(r fault.Rule) string {
 func ruleInWords(r fault.Rule) string {
 	if r.Action.Door() {
 		return actionInWords(r)
+	}
+	if r.TCP != nil {
+		return tcpInWords(r)
 	}
 	var b strings.Builder
 	b.WriteString(actionInWords(r) + selectionInWords(r.Select))

@@ -71,7 +71,7 @@ func (t *teller) line() {
 	t.say("%s", s)
 	if now.unreached != "" && !t.told {
 		t.told = true
-		t.say("injector %s cannot reach its upstream; what it cannot pass on is answered 502 (%s)", now.unreached, unreachable)
+		t.say("injector %s cannot reach its upstream; %s (%s)", now.unreached, t.in.unpassed(now.unreached), unreachable)
 	}
 }
 
@@ -110,6 +110,9 @@ const unreachable = "unreachable"
 func ended(a trace.Attempt) string {
 	switch a.Outcome {
 	case trace.OutcomeAnswered:
+		if a.Stream && a.Status == 0 {
+			return "through"
+		}
 		return strconv.Itoa(a.Status)
 	case trace.OutcomeReset:
 		return "reset"

@@ -121,8 +121,8 @@ func (r *Recorder) Departed(handle int, complete func(*Attempt)) {
 	defer r.mu.Unlock()
 	a := r.attempts.at(handle)
 	complete(a)
-	if l := r.streams[a.Injector]; l != nil {
-		l.end(handle, a)
+	if a.Stream || r.streams[a.Injector] != nil {
+		r.stream(a.Injector).end(handle, a)
 	}
 }
 
