@@ -22,6 +22,7 @@ import (
 // inject listens, plays the phases and writes the trace. It returns the exit code.
 func (a app) inject(ctx context.Context, in injection, file string) int {
 	rec := trace.NewRecorder(time.Now())
+	t := newTeller(rec, a.say)
 	running, err := startInjectors(ctx, in, rec)
 	var api *control.Server
 	s := &stage{app: a, in: in, running: running, rec: rec, phase: in.phases[0].Name} // They listen in it.
@@ -34,7 +35,6 @@ func (a app) inject(ctx context.Context, in injection, file string) int {
 	if err == nil {
 		telling, hush := context.WithCancel(ctx)
 		var teller sync.WaitGroup
-		t := newTeller(in, rec, a.say)
 		teller.Go(func() { t.tell(telling) })
 		s.play(ctx)
 		hush()

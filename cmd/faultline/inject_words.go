@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"fmt"
 	"strings"
 
@@ -31,11 +30,9 @@ func tcpInWords(r fault.Rule) string {
 }
 
 // unpassed says what becomes of what a dependency cannot pass on.
-func (in injection) unpassed(injector string) string {
-	for _, cfg := range in.injectors {
-		if cfg.Name == injector && cfg.TCP != nil {
-			return "whoever connects sees a " + string(cmp.Or(cfg.TCP.Undialled, fault.ActionReset))
-		}
+func (c tally) unpassed() string {
+	if c.cut {
+		return "who connects is cut off"
 	}
 	return "what it cannot pass on is answered 502"
 }
