@@ -16,8 +16,8 @@ import (
 	"github.com/gorilla/websocket"
 )
 
-// streams is an experiment with connections that are passed on and with WebSockets.
-const streams = `apiVersion: faultline/v1
+// streamsExperiment is an experiment with connections that are passed on and with WebSockets.
+const streamsExperiment = `apiVersion: faultline/v1
 kind: Experiment
 metadata: { name: streams }
 sut: { base_url: http://127.0.0.1:1 }
@@ -43,7 +43,7 @@ func TestInjectStreams(t *testing.T) {
 	defer upstream.Close()
 	database, feed, dir := vacant(t), vacant(t), t.TempDir()
 	file, ledger := filepath.Join(dir, "streams.yaml"), filepath.Join(dir, "back.jsonl")
-	text := strings.NewReplacer("DATABASE", database, "FEED", feed, "UPSTREAM", upstream.Listener.Addr().String()).Replace(streams)
+	text := strings.NewReplacer("DATABASE", database, "FEED", feed, "UPSTREAM", upstream.Listener.Addr().String()).Replace(streamsExperiment)
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}

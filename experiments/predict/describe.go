@@ -166,7 +166,7 @@ func supposed(plan *experiments.Plan) []string {
 			out = append(out, fmt.Sprintf("the real %s answers in %s", in.Name, upstreamTook))
 		}
 	}
-	out = append(out, unforeseen(plan)...)
+	out = append(out, streamsSupposed(plan)...)
 	if ref := plan.SUT.Reference; ref != nil {
 		return append(out, otherwise(plan, ref)...)
 	}

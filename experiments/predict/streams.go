@@ -32,8 +32,8 @@ func requests(plan *experiments.Plan) bool {
 	return slices.ContainsFunc(plan.Injectors, func(in experiments.Injector) bool { return in.TCP == nil })
 }
 
-// unforeseen says what is played in place of what cannot be foreseen.
-func unforeseen(plan *experiments.Plan) []string {
+// streamsSupposed says what is played in place of what cannot be foreseen.
+func streamsSupposed(plan *experiments.Plan) []string {
 	if !anyFault(plan, plan.Injectors, ofStream) {
 		return nil
 	}
