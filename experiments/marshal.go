@@ -80,13 +80,16 @@ func injectorsOut(injectors []Injector) *yamldoc.Out {
 		one.Put("listen", in.Listen)
 		one.PutIf(in.Upstream != "", "upstream", in.Upstream)
 		if in.Stub != nil {
-			stub := respondOut(in.Stub.Respond)
+			stub := stubOut(in.Stub.Respond)
 			stub.PutIf(in.Stub.Latency > 0, "latency", in.Stub.Latency)
 			putWebSocketStub(stub, in.Stub.WebSocket)
 			one.Put("stub", stub)
 		}
 		if in.TCP != nil {
 			one.Put("tcp", tcpOut(*in.TCP))
+		}
+		if in.TLS != nil {
+			one.Put("tls", tlsOut(*in.TLS))
 		}
 		o.Put(in.Name, one)
 	}

@@ -70,6 +70,7 @@ func (r *reader) fault(m *yamldoc.Map, injector string) fault.Rule {
 		}
 		rule.Form = fault.Form{}
 	}
+	r.http2(&rule, m)
 	if rule.Action != fault.ActionTCP {
 		rule.Hold = r.hold(m.Get("hold"), injector, rule.Latency.Longest())
 	}
@@ -80,6 +81,8 @@ func (r *reader) fault(m *yamldoc.Map, injector string) fault.Rule {
 			}
 		}
 	}
+	connections(&rule, m)
+	r.speaks(rule, m, injector)
 	return rule
 }
 
@@ -98,6 +101,7 @@ func answerless(rule fault.Rule) string {
 func actions() []string {
 	return []string{
 		"respond", "reset", "close", "hang", "garbage", "pass",
+		"grpc", "settings", "tls",
 		webSocketFault,
 		tcpFault,
 	}
@@ -112,6 +116,15 @@ func (r *reader) action(rule *fault.Rule, m *yamldoc.Map) {
 		rule.Action = fault.ActionRespond
 		rule.Respond = filled(rm, respond(rm, rm.Need("status")))
 		rm.Done()
+		return
+	case "grpc":
+		rule.Action, rule.Respond = fault.ActionRespond, grpcAnswer(m.Get(key))
+		return
+	case "settings":
+		rule.Action, rule.Settings = fault.ActionSettings, settings(m.Get(key))
+		return
+	case "tls":
+		rule.Action, rule.TLS = fault.ActionTLS, handshake(m.Get(key))
 		return
 	case "garbage":
 		v := m.Get(key)
@@ -131,7 +144,7 @@ func (r *reader) action(rule *fault.Rule, m *yamldoc.Map) {
 		return
 	case "":
 		rule.Action = fault.ActionPass
-		does := slices.Concat(actions(), []string{"latency", "hold", "read"}, formKeys())
+		does := slices.Concat(actions(), []string{"latency", "hold", "read", "h2"}, formKeys())
 		if m.Exists() && !slices.ContainsFunc(does, m.Has) {
 			m.Lacks(m.Value, does, "does nothing; give it %s, latency, hold or read, or say how the answer is sent", strings.Join(actions(), ", "))
 		}

@@ -37,14 +37,17 @@ func (r *reader) readInjectors(v yamldoc.Value) {
 }
 
 func (r *reader) injector(name string, m *yamldoc.Map) {
-	in := Injector{Name: name, Listen: r.listen(m.Get("listen"))}
+	in := Injector{Name: name, Listen: r.listen(m.Get("listen")), TLS: secured(m.Get("tls"))}
 	switch m.Choice("upstream", "stub", "tcp") {
 	case "upstream":
-		in.Upstream = httpURL(m.Get("upstream"), "")
+		in.Upstream = upstreamURL(m.Get("upstream"))
 	case "stub":
 		in.Stub = stub(m.Get("stub"))
 	case "tcp":
 		in.TCP = r.passedOn(m.Get("tcp"))
+		if in.TLS != nil {
+			m.Get("tls").Problemf("is not spoken where bytes are passed on as they are; leave it out, as the caller and the upstream agree on their own")
+		}
 	default:
 		if m.Exists() {
 			m.Lacks(m.Value, []string{"upstream", "stub", "tcp"}, "says none of upstream, stub and tcp; how does %s answer when it is healthy?", name)
@@ -57,6 +60,9 @@ func (r *reader) injector(name string, m *yamldoc.Map) {
 func stub(v yamldoc.Value) *Stub {
 	m := v.Map("{status: 200}")
 	defer m.Done()
+	if m.Get("grpc").Exists() {
+		return &Stub{Respond: grpcStub(m), Latency: m.Get("latency").DurationOrZero(0)}
+	}
 	return &Stub{
 		Respond: filled(m, respond(m, m.Get("status"))),
 		Latency: m.Get("latency").DurationOrZero(0),

@@ -29,6 +29,7 @@ func requestMatch(v yamldoc.Value) fault.Match {
 	}
 	out.Peer = peer(m.Get("peer"))
 	out.WebSocket = asksForWebSocket(m)
+	out.SNI = serverName(m.Get("sni"))
 	return out
 }
 

@@ -157,8 +157,8 @@ func (r *reader) fitsInjector(m *yamldoc.Map, rule fault.Rule, injector string) 
 			v.Problemf("is of requests, and tcp of connections; write what becomes of them below tcp")
 		}
 	}
-	if match := rule.Match; match.Peer != "" || !match.Everything() {
-		if match.Peer = ""; !match.Everything() {
+	if match := rule.Match; !match.Everything() {
+		if match.Peer, match.SNI = "", ""; !match.Everything() {
 			m.Get("match").Problemf("looks at requests, and tcp at connections: they are told apart by peer alone")
 		}
 	}

@@ -48,6 +48,9 @@ func (r *reader) speaksWebSocket(m *yamldoc.Map, rule fault.Rule, injector strin
 	if read := m.Get("read"); read.Exists() {
 		read.Problemf("is of a request's body, and who asks for a WebSocket sends none")
 	}
+	if h2 := m.Get("h2"); h2.Exists() {
+		h2.Problemf("is of HTTP/2, and a WebSocket is asked for by HTTP/1.1")
+	}
 	if r.injectors.vague[injector] {
 		return
 	}

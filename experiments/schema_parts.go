@@ -111,15 +111,21 @@ func breakerSchema() schema {
 }
 
 func injectorSchema() schema {
+	stub := object(plus(plus(answerSchema(), fillSchema()), keys{
+		"latency": ref(durationDef), "grpc": grpcSchema(),
+		webSocketFault: object(keys{"open": some(ref(textDef)), "answer": some(ref(textDef))}),
+	}))
+	beside := []schema{apart("grpc", webSocketFault)}
+	for _, key := range httpAnswerKeys() {
+		beside = append(beside, apart("grpc", key))
+	}
 	return object(keys{
 		"listen":   {"type": "string", "pattern": ":[0-9]+$"},
-		"upstream": ref(urlDef),
-		"stub": object(plus(plus(answerSchema(), fillSchema()), keys{
-			"latency":      ref(durationDef),
-			webSocketFault: object(keys{"open": some(ref(textDef)), "answer": some(ref(textDef))}),
-		})),
-		"tcp": tcpSchema(),
-	}).with("oneOf", anyKey("upstream", "stub", "tcp"))
+		"upstream": {"type": "string", "pattern": "^(https?|h2c)://.+$"},
+		"stub":     stub.with("allOf", beside),
+		"tls":      tlsSchema(),
+		"tcp":      tcpSchema(),
+	}).with("oneOf", anyKey("upstream", "stub", "tcp")).with("allOf", []schema{apart("tcp", "tls")})
 }
 
 func loadSchema() schema {
@@ -189,6 +195,7 @@ func matchSchema() schema {
 		"query": named(ref(textDef)), "header": named(schema{"anyOf": []schema{ref(textDef), regex}}),
 		"jsonpath": jsonPathSchema(), "peer": {"type": "string", "pattern": "^[0-9A-Fa-f:.]+(/[0-9]+)?$"},
 		webSocketFault: isTrue(),
+		"sni":          {"type": "string", "pattern": `^(\*\.)?[^*:/ ]+$`},
 	}).with("allOf", []schema{apart("grpc", "method"), apart("grpc", "path")})
 }
 
@@ -235,17 +242,20 @@ func faultSchema() schema {
 			object(keys{"header": {"type": "string"}, "cookie": ref(textDef)}).with("oneOf", anyKey("header", "cookie")),
 		}},
 		"respond": answer, "reset": isTrue(), "close": isTrue(), "hang": isTrue(), "garbage": ref(sizeDef), "pass": isTrue(), "read": ref(throughputDef),
+		"grpc": grpcSchema(), "settings": settingsSchema(), "tls": handshakeSchema(),
+		"h2":           h2Schema(),
 		"latency":      latencySchema(),
 		"hold":         object(keys{"max": ref(durationDef), "rejected": count(1), "one_by_one": boolean()}, "max"),
 		"stealth":      boolean(),
 		webSocketFault: webSocketSchema(),
 		tcpFault:       tcpFaultSchema(),
-	})).with("anyOf", anyKey(slices.Concat(actions(), []string{"latency", "hold", "read"}, formKeys())...)).with("allOf", []schema{
+	})).with("anyOf", anyKey(slices.Concat(actions(), []string{"latency", "hold", "read", "h2"}, formKeys())...)).with("allOf", append(protocolSchemas(), []schema{
 		{"if": schema{"anyOf": anyKey("reset", "close", "hang", "garbage", webSocketFault, tcpFault)}, "then": schema{"not": schema{"anyOf": anyKey(formKeys()...)}}},
 		apart("drip", "slice"), apart("cut", "connection"),
 		{"if": required("sticky"), "then": schema{"anyOf": anyKey(selections()...)}},
 		apart(actions()...), apart(selections()...), apart("hang", "latency"), apart("hang", "hold"),
 		apart(webSocketFault, "read"), apart(tcpFault, "read"), apart(tcpFault, "latency"), apart(tcpFault, "hold"), apart(tcpFault, "sticky"),
+		apart(webSocketFault, "h2"), apart(tcpFault, "h2"),
 		{"if": schema{"required": []string{"stealth"}, "properties": schema{"stealth": schema{"const": true}}}, "then": schema{"anyOf": anyKey("reset", "close")}},
-	})
+	}...))
 }

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/faultline-go/faultline/injector"
 	"github.com/faultline-go/faultline/target/trace"
 )
 
@@ -158,4 +159,26 @@ func (e end) word() string {
 	case trace.OutcomeOpen:
 	}
 	return "open"
+}
+
+// trustInWords says what callers of a dependency with TLS have to trust.
+func trustInWords(cfg injector.Config, cas map[string]string) string {
+	switch file := cas[cfg.Name]; {
+	case cfg.TLS == nil:
+		return ""
+	case file == "":
+		return "; callers cannot trust its certificate, as injectors." + cfg.Name + ".tls names no ca_file"
+	default:
+		return "; callers have to trust " + file
+	}
+}
+
+// tellMisfits tells of faults that were not played, as the callers' protocol does not know
+// them.
+func (a app) tellMisfits(in injection, running []*injector.Injector) {
+	for k, i := range running {
+		for _, m := range i.Misfits() {
+			a.say("injector %s: %s was met %d times and not played, but answered 501: %s", in.injectors[k].Name, m.Rule, m.Met, m.What)
+		}
+	}
 }

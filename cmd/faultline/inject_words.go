@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/faultline-go/faultline/experiments"
 	"github.com/faultline-go/faultline/injector"
 	"github.com/faultline-go/faultline/injector/fault"
 )
@@ -15,6 +16,8 @@ func healthyInWords(cfg injector.Config) string {
 		return "passing connections on to " + cfg.TCP.Upstream
 	case cfg.Upstream != "":
 		return "in front of " + cfg.Upstream
+	case cfg.Stub.GRPC != nil:
+		return "answering " + experiments.ProtocolWords(fault.Rule{Respond: cfg.Stub.Respond})
 	}
 	return fmt.Sprintf("answering %d", max(cfg.Stub.Status, 200))
 }
