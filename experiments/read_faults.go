@@ -127,13 +127,7 @@ func (r *reader) action(rule *fault.Rule, m *yamldoc.Map) {
 		rule.Action, rule.TLS = fault.ActionTLS, handshake(m.Get(key))
 		return
 	case "garbage":
-		v := m.Get(key)
-		n := v.Size(1, 1)
-		if n > fault.MostGarbage {
-			v.Problemf("is more than %s, the most that is made", yamldoc.FormatSize(fault.MostGarbage))
-			n = 1
-		}
-		rule.Action, rule.Garbage = fault.ActionGarbage, int(n)
+		rule.Action, rule.Garbage = fault.ActionGarbage, garbage(m.Get(key))
 		return
 	case webSocketFault:
 		rule.Action, rule.WebSocket = fault.ActionPass, r.webSocket(m.Get(key))
@@ -154,4 +148,14 @@ func (r *reader) action(rule *fault.Rule, m *yamldoc.Map) {
 	if !m.Get(key).Bool(true) {
 		m.Get(key).Problemf("is true or left out")
 	}
+}
+
+// garbage reads how many random bytes are sent.
+func garbage(v yamldoc.Value) int {
+	n := v.Size(1, 1)
+	if n > fault.MostGarbage {
+		v.Problemf("is more than %s, the most that is made", yamldoc.FormatSize(fault.MostGarbage))
+		n = 1
+	}
+	return int(n)
 }
