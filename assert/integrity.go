@@ -231,8 +231,11 @@ func (e *evidence) fired(p Phase) []Check {
 	var cs []Check
 	for _, inj := range sortedKeys(p.Faults) {
 		for _, r := range p.Faults[inj] {
+			if r.Action.Layer() != fault.LayerRequest {
+				continue // Whether it hit connections is not in the trace: the run asks the injector.
+			}
 			seen, hit, example := e.hits(p.Name, inj, r)
-			if seen == 0 || hit == 0 && e.hidden(p.Name, inj, r) {
+			if seen == 0 {
 				continue
 			}
 			cs = append(cs, Check{
@@ -261,9 +264,6 @@ func (e *evidence) hits(phase, injector string, r fault.Rule) (seen, hit int, ex
 	}
 	if last != nil {
 		example = last.Method + " " + last.Path
-	}
-	if last != nil && last.Unread() {
-		example = last.Detail
 	}
 	return seen, hit, example
 }

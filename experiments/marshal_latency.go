@@ -9,9 +9,15 @@ import (
 )
 
 // putLatency writes what is added to a request's time, if anything is.
-func putLatency(o *yamldoc.Out, l fault.Latency) { putLaw(o, "latency", l) }
+func putLatency(o *yamldoc.Out, l fault.Latency) {
+	if l.Ramp != nil {
+		o.Put("latency", latencyRampOut(l.Ramp))
+		return
+	}
+	putLaw(o, "latency", l)
+}
 
-// putLaw writes a law of times below a key, if it has any.
+// putLaw writes a latency that has a law below a key.
 func putLaw(o *yamldoc.Out, key string, l fault.Latency) {
 	law, below := &yamldoc.Out{}, &yamldoc.Out{}
 	put := func(name string, limit time.Duration) {

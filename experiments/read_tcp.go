@@ -179,3 +179,20 @@ func sharedRates(v yamldoc.Value, earlier []fault.Rule, rule fault.Rule) {
 		}
 	}
 }
+
+// latenciesOf are those of the directions of a connection.
+func latenciesOf(t *fault.TCP) []fault.Latency {
+	var all []fault.Latency
+	for _, s := range directions(t) {
+		all = append(all, s.Latency)
+	}
+	return all
+}
+
+// directions are those of which something is said.
+func directions(t *fault.TCP) []*fault.Stream {
+	if t == nil {
+		return nil
+	}
+	return slices.DeleteFunc([]*fault.Stream{t.Up, t.Down}, func(s *fault.Stream) bool { return s == nil })
+}

@@ -93,7 +93,7 @@ func (r *reader) webSocket(v yamldoc.Value) *fault.WebSocket {
 	messages := m.Get("messages")
 	w := &fault.WebSocket{
 		Accept: fault.BadAccept(m.Get("accept").OneOf("", string(fault.AcceptWrong), string(fault.AcceptMissing))),
-		Close:  wsClose(m.Get("close")), Stall: wsStall(m.Get("stall")), NoPong: noPong(m.Get("no_pong")),
+		Close:  wsClose(m.Get("close")), Stall: wsStall(m.Get("stall")), NoPong: r.noPong(m.Get("no_pong")),
 	}
 	items := messages.List()
 	for _, item := range items {
@@ -136,7 +136,7 @@ func (r *reader) message(v yamldoc.Value) fault.WSMessage {
 	case at.Exists():
 		msg.At = numbers(at)
 	default:
-		msg.Select = plainly(m, kind)
+		msg.Select = r.plainly(m, kind)
 	}
 	do := m.Choice(deeds()...)
 	if do == "" {
@@ -149,7 +149,7 @@ func (r *reader) message(v yamldoc.Value) fault.WSMessage {
 	deed := m.Get(do)
 	switch msg.Do {
 	case fault.WSDelay:
-		msg.Delay = r.latency(deed)
+		msg.Delay = r.steady(deed)
 	case fault.WSCut:
 		msg.By = endBy(deed, fault.ActionReset, fault.ActionClose)
 	case fault.WSOversize, fault.WSFragment:
@@ -183,11 +183,11 @@ func numbers(v yamldoc.Value) []uint64 {
 func plainSelections() []string { return []string{"ratio", "first", "after", "every", "script"} }
 
 // plainly reads one of them; all is meant where there is none.
-func plainly(m *yamldoc.Map, kind string) fault.Select {
+func (r *reader) plainly(m *yamldoc.Map, kind string) fault.Select {
 	if kind == "ratio" {
 		return shareOf(m.Get(kind), fault.SelectRatio)
 	}
-	return selected(m, kind)
+	return r.selected(m, kind)
 }
 
 // way reads where messages go; it is empty when that is wrong or absent.
@@ -232,7 +232,7 @@ func wsStall(v yamldoc.Value) *fault.WSStall {
 }
 
 // noPong reads which pings get no pong: all, or a selection of them.
-func noPong(v yamldoc.Value) *fault.Select {
+func (r *reader) noPong(v yamldoc.Value) *fault.Select {
 	switch {
 	case !v.Exists():
 		return nil
@@ -248,7 +248,7 @@ func noPong(v yamldoc.Value) *fault.Select {
 	if kind == "" {
 		m.Lacks(m.Value, plainSelections(), "says none of %s; for all pings write true", strings.Join(plainSelections(), ", "))
 	}
-	return new(plainly(m, kind))
+	return new(r.plainly(m, kind))
 }
 
 // tellProblems tells what fault finds wrong with a WebSocket's parts as a whole.

@@ -59,7 +59,7 @@ func messageSchema(to schema) schema {
 	for _, do := range deeds() {
 		switch fault.WSDo(do) {
 		case fault.WSDelay:
-			props[do] = latencySchema()
+			props[do] = steadySchema()
 		case fault.WSCut:
 			props[do] = oneOf("reset", "close")
 		case fault.WSOversize, fault.WSFragment:

@@ -53,6 +53,7 @@ phases:
   - { name: narrow, load: { calls: 20, concurrency: 5 }, faults: [ { settings: { max_concurrent_streams: 1 } } ] }
 assert:
   - { id: fine, error.share: { max: 0% }, phase: healthy }
+  - { id: fine-too, error.share: { max: 0% }, phase: narrow }
 `, "http", func() (*http.Transport, error) { return transport, nil })
 	passes(t, out)
 	// Go's client then opens another connection for each.
