@@ -14,11 +14,11 @@ func putLatency(o *yamldoc.Out, l fault.Latency) {
 		o.Put("latency", latencyRampOut(l.Ramp))
 		return
 	}
-	putLaw(o, l)
+	putLaw(o, "latency", l)
 }
 
-// putLaw writes a latency that has a law.
-func putLaw(o *yamldoc.Out, l fault.Latency) {
+// putLaw writes a latency that has a law below a key.
+func putLaw(o *yamldoc.Out, key string, l fault.Latency) {
 	law, below := &yamldoc.Out{}, &yamldoc.Out{}
 	put := func(name string, limit time.Duration) {
 		below.PutIf(limit > 0, "cap", limit)
@@ -62,5 +62,5 @@ func putLaw(o *yamldoc.Out, l fault.Latency) {
 	default:
 		return
 	}
-	o.Put("latency", law)
+	o.Put(key, law)
 }

@@ -34,9 +34,11 @@ func putFault(o *yamldoc.Out, r fault.Rule) {
 		o.Put("tls", handshakeOut(*r.TLS))
 	case fault.ActionSettings:
 		o.Put("settings", settingsOut(*r.Settings))
-	case fault.ActionTCP: // Experiments have none.
+	case fault.ActionTCP:
+		o.Put(tcpFault, tcpFaultOut(*r.TCP))
 	case fault.ActionPass:
-		o.PutIf(r.Latency.Longest() == 0 && r.Hold == nil && r.Form == (fault.Form{}) && r.ReadRate == 0 && r.H2 == nil, "pass", true)
+		o.PutIf(r.Latency.Longest() == 0 && r.Hold == nil && r.Form == (fault.Form{}) && r.ReadRate == 0 && r.H2 == nil && r.WebSocket == nil, "pass", true)
+		putWebSocket(o, r.WebSocket)
 	}
 	o.PutIf(r.Stealth, "stealth", true)
 	o.PutIf(r.ReadRate > 0, "read", yamldoc.FormatSize(r.ReadRate)+"/s")
@@ -101,6 +103,7 @@ func matchOut(m fault.Match) *yamldoc.Out {
 	}
 	o.PutIf(len(m.JSONPath) > 0, "jsonpath", m.JSONPath)
 	o.PutIf(m.Peer != "", "peer", m.Peer)
+	o.PutIf(m.WebSocket, webSocketFault, true)
 	o.PutIf(m.SNI != "", "sni", m.SNI)
 	return o
 }

@@ -118,6 +118,11 @@ func (p Phase) rampsFit(m *yamldoc.Map, rule fault.Rule) {
 	if ramp := rule.Select.Ramp; ramp != nil && len(ramp.Points) > 0 {
 		short("ratio", ramp.Stairs, ramp.Points[len(ramp.Points)-1].At)
 	}
+	for _, l := range latenciesOf(rule.TCP) {
+		if ramp := l.Ramp; ramp != nil && len(ramp.Points) > 0 {
+			short(tcpFault, ramp.Stairs, ramp.Points[len(ramp.Points)-1].At)
+		}
+	}
 	if ramp := rule.Latency.Ramp; ramp != nil && len(ramp.Points) > 0 {
 		short("latency", ramp.Stairs, ramp.Points[len(ramp.Points)-1].At)
 	}

@@ -234,6 +234,7 @@ func (f injectFlags) fromFile(file string) (injection, error) {
 		if i.Stub != nil {
 			cfg.Stub = injector.Stub{Respond: i.Stub.Respond, Latency: i.Stub.Latency}
 		}
+		run.OfConnections(&cfg, i)
 		in.injectors = append(in.injectors, cfg)
 	}
 	return in, nil

@@ -208,14 +208,7 @@ func describeInjection(in injection, running []*injector.Injector, cas map[strin
 		if !in.byFlags {
 			name = cfg.Name + " "
 		}
-		answer := fmt.Sprintf("answering %d", max(cfg.Stub.Status, 200))
-		if cfg.Stub.GRPC != nil {
-			answer = "answering " + experiments.ProtocolWords(fault.Rule{Respond: cfg.Stub.Respond})
-		}
-		if cfg.Upstream != "" {
-			answer = "in front of " + cfg.Upstream
-		}
-		fmt.Fprintf(&b, "%slistening on %s, %s%s\n", name, i.URL(), answer, trustInWords(cfg, cas))
+		fmt.Fprintf(&b, "%slistening on %s, %s%s\n", name, i.URL(), healthyInWords(cfg), trustInWords(cfg, cas))
 	}
 	if in.byFlags {
 		fmt.Fprintf(&b, "  fault%s\n", faultsInWords(in, in.phases[0]))
@@ -252,6 +245,9 @@ func actionInWords(r fault.Rule) string {
 	case fault.ActionPass:
 		if r.H2 == nil {
 			b.WriteString("pass")
+		}
+		if r.WebSocket != nil {
+			b.WriteString(" with " + r.WebSocket.String())
 		}
 	case fault.ActionRefuse:
 		return "refuse all connections"
@@ -292,6 +288,9 @@ func actionInWords(r fault.Rule) string {
 func ruleInWords(r fault.Rule) string {
 	if r.Action.Door() {
 		return actionInWords(r)
+	}
+	if r.TCP != nil {
+		return tcpInWords(r)
 	}
 	var b strings.Builder
 	b.WriteString(actionInWords(r) + selectionInWords(r.Select))

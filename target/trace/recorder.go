@@ -29,6 +29,7 @@ type Recorder struct {
 type source struct {
 	seq       int             // the number of the last arrival
 	anonymous []time.Duration // arrivals without an id, sorted
+	streams   lines
 }
 
 type arrivalKey struct{ injector, id string }
@@ -64,7 +65,8 @@ func (r *Recorder) OnDeparture(f func(Attempt)) { r.onDeparture = f }
 // SingleFlight turns on joining by containment: a request without an id that
 // arrives while exactly one call is in flight belongs to that call. An attempt that
 // is no request is left alone: it is recorded when its connection ends, and another
-// call may be in flight by then.
+// call may be in flight by then. So is a stream: a service opens it again by itself when it
+// was broken.
 func (r *Recorder) SingleFlight(on bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -101,7 +103,7 @@ func (r *Recorder) Arrived(a Attempt) (handle int) {
 	from.seq++
 	a.Seq = from.seq
 	a.Dep, a.Abandon = None, None
-	if a.ID == "" && r.singleFlight && len(r.inFlight) == 1 && !a.Unread() {
+	if a.ID == "" && r.singleFlight && len(r.inFlight) == 1 && !a.Unread() && !a.Stream {
 		for id := range r.inFlight {
 			a.ID, a.By = id, BySingleFlight
 		}
@@ -112,6 +114,9 @@ func (r *Recorder) Arrived(a Attempt) (handle int) {
 		from.anonymous = inserted(from.anonymous, a.Arr)
 	}
 	handle = r.attempts.add(a)
+	if a.Stream {
+		from.streams.begin(handle, a)
+	}
 	r.mu.Unlock()
 	if r.onArrival != nil {
 		r.onArrival(a)
@@ -128,6 +133,7 @@ func (r *Recorder) Departed(handle int, complete func(*Attempt)) {
 	r.mu.Lock()
 	at := r.attempts.at(handle)
 	complete(at)
+	r.sources[at.Injector].streams.end(handle, at)
 	if r.onDeparture == nil {
 		r.mu.Unlock()
 		return
@@ -147,7 +153,7 @@ func (r *Recorder) Arrivals(injector, id string) int {
 
 // Reached reports whether an ended call may have reached the injector, by what was
 // recorded up to now: an attempt has its id, or one without an id arrived while it
-// was under way. It is the opposite of what [Trace.Join] calls short or lost.
+// was under way, or a stream was open. It is the opposite of what [Trace.Join] calls short or lost.
 func (r *Recorder) Reached(injector string, c Call) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -159,7 +165,7 @@ func (r *Recorder) Reached(injector string, c Call) bool {
 		return false
 	}
 	i, _ := slices.BinarySearch(from.anonymous, c.Send)
-	return i < len(from.anonymous) && from.anonymous[i] <= c.End
+	return i < len(from.anonymous) && from.anonymous[i] <= c.End || from.streams.spanned(c.Send, c.End)
 }
 
 // inserted puts an instant in its place among sorted ones, mostly at their end.
