@@ -11,8 +11,9 @@ import (
 
 // Imported is what a file comes to.
 type Imported struct {
-	Rules []fault.Rule // in their order; the first that takes a request decides
-	Notes []Note       // what has no equivalent, or another meaning
+	Rules     []fault.Rule // in their order; the first that takes a request decides
+	Injectors []Dependency // with faults of their own, instead of Rules
+	Notes     []Note       // what has no equivalent, or another meaning
 }
 
 // Note is something that the rules do not say, or say otherwise.

@@ -35,24 +35,9 @@ func Mesh(file string, src []byte) (Imported, error) {
 
 // mesh collects.
 type mesh struct {
-	out   Imported
-	wrong []Note
+	notebook
+
 	found bool
-}
-
-func (m *mesh) problems(file string) (all []error) {
-	for _, n := range m.wrong {
-		all = append(all, fmt.Errorf("%s:%s", file, n))
-	}
-	return all
-}
-
-func (m *mesh) note(p yamldoc.Property, format string, args ...any) {
-	m.out.Notes = append(m.out.Notes, Note{p.At, p.Key, fmt.Sprintf(format, args...)})
-}
-
-func (m *mesh) problem(p yamldoc.Property, format string, args ...any) {
-	m.wrong = append(m.wrong, Note{p.At, p.Key, fmt.Sprintf(format, args...)})
 }
 
 // below returns the properties under a key, by what follows it.
