@@ -109,7 +109,7 @@ func (l *laneOf) block(x toxic, by fault.Action, after time.Duration) {
 	switch {
 	case after == 0 && by == fault.ActionReset:
 		l.shape.End.By = by
-		l.tell(x, "resets a connection as soon as it is made; Toxiproxy waits for the first bytes of this direction")
+		l.tell(x, "resets a connection as soon as it is made, which a caller may even be told while it connects; Toxiproxy waits for the first bytes of this direction")
 		return
 	case after == 0:
 		return

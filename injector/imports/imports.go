@@ -40,11 +40,6 @@ func (s share) none() bool { return s.num == 0 }
 // not is the probability of the opposite.
 func (s share) not() share { return share{s.den - s.num, s.den} }
 
-// and is that of both, if they are independent.
-func (s share) and(other share) share {
-	return share{s.num * other.num, s.den * other.den}.reduced()
-}
-
 // reduced has no common factor.
 func (s share) reduced() share {
 	a, b := s.num, s.den
@@ -92,24 +87,4 @@ func ofDenominator(numerator, denominator string) (share, bool) {
 		return share{}, false
 	}
 	return share{min(n, den), den}.reduced(), true // Envoy takes more than all for all.
-}
-
-// independent are the rules of a delay and an abort that are drawn by themselves: both
-// happen as often as chance would have it, and the two shares are exact.
-func independent(m fault.Match, delay fault.Latency, delayed share, abort fault.Rule, aborted share) []fault.Rule {
-	abort.Match = m
-	var rules []fault.Rule
-	add := func(r fault.Rule, s share, late bool) {
-		if s.none() {
-			return
-		}
-		if r.Select = s.selects(); late {
-			r.Latency = delay
-		}
-		rules = append(rules, r)
-	}
-	add(abort, delayed.and(aborted), true)
-	add(fault.Rule{Match: m, Action: fault.ActionPass}, delayed.and(aborted.not()), true)
-	add(abort, delayed.not().and(aborted), false)
-	return rules
 }
