@@ -18,21 +18,7 @@ func (m *mesh) virtualService(doc []yamldoc.Property) {
 		f := below(doc, route+".fault")
 		m.found = m.found || len(f) > 0
 		for _, match := range m.matches(doc, route) {
-			rest := passes(match)
-			if fault.Against(m.out.Rules, rest, func(int) string { return "" }) != "" {
-				if len(f) > 0 {
-					m.note(f[0], "is never reached, as earlier routes take all its requests; it is left out")
-				}
-				continue
-			}
-			var rules []fault.Rule
-			if len(f) > 0 {
-				rules = m.fault(match, f, route+".fault", istioNames())
-				m.add(f[0], rules...)
-			}
-			if n := len(rules); n == 0 || rules[n-1].Select.Kind != fault.SelectAll {
-				m.add(yamldoc.Property{Key: route}, rest)
-			}
+			m.route(match, route, f)
 		}
 	}
 	// What comes last and only lets pass says nothing.
@@ -41,6 +27,25 @@ func (m *mesh) virtualService(doc []yamldoc.Property) {
 			break
 		}
 		m.out.Rules = m.out.Rules[:n-1]
+	}
+}
+
+// route adds what becomes of the requests that one of a route's matches takes.
+func (m *mesh) route(match fault.Match, route string, props []yamldoc.Property) {
+	rest := passes(match)
+	if fault.Against(m.out.Rules, rest, func(int) string { return "" }) != "" {
+		if len(props) > 0 {
+			m.note(props[0], "is never reached, as earlier routes take all its requests; it is left out")
+		}
+		return
+	}
+	var rules []fault.Rule
+	if len(props) > 0 {
+		rules = m.fault(match, props, route+".fault", istioNames())
+		m.add(props[0], rules...)
+	}
+	if n := len(rules); n == 0 || rules[n-1].Select.Kind != fault.SelectAll {
+		m.add(yamldoc.Property{Key: route}, rest)
 	}
 }
 
