@@ -91,7 +91,7 @@ func (v *view) guess(at *trace.Attempt, c crowd) *admission {
 	}
 	a := &admission{
 		call: &trace.Joined{Call: call, Attempts: []trace.Attempt{*at}, Kind: trace.Admitted}, attempt: at,
-		lo: c.sent, hi: at.Arr, count: 1, last: at.Arr, faulted: at.Rule != "", ghost: c.foreign || v.instance != "",
+		lo: c.sent, hi: at.Arr, count: 1, last: at.Arr, faulted: at.Rule != "", ghost: c.foreign || v.instance != "" || at.Stream, // A service may open a stream again by itself.
 		o: forever, early: forever, settled: forever, settle: forever,
 	}
 	o := at.Done()
@@ -112,6 +112,7 @@ func (v *view) guess(at *trace.Attempt, c crowd) *admission {
 	a.early = max(a.early, a.hi)
 	a.settled = max(a.settled, a.early)
 	a.settle = max(min(a.settled, o+v.slack()), a.early)
+	v.streamed(a)
 	v.outcome(a)
 	return a
 }

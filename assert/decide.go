@@ -253,6 +253,7 @@ func (v *view) settle(a *admission, next time.Duration) {
 	}
 	a.early = max(a.early, a.hi)
 	a.settle = min(a.settled, o+v.slack())
+	v.streamed(a)
 	v.outcome(a)
 }
 
@@ -274,7 +275,7 @@ func (v *view) outcome(a *admission) {
 	default:
 		a.failed = f.Status(at.Status)
 	}
-	a.failMay = a.failed || f.Abandon && a.givenUp()
+	a.failMay = a.failed || f.Abandon && a.givenUp() || at.Stream
 	short, long := a.early-a.hi, a.settled-a.lo
 	if f.Slow > 0 {
 		a.failed = a.failed || short > f.Slow

@@ -232,7 +232,7 @@ func (e *evidence) fired(p Phase) []Check {
 	for _, inj := range sortedKeys(p.Faults) {
 		for _, r := range p.Faults[inj] {
 			seen, hit, example := e.hits(p.Name, inj, r)
-			if seen == 0 {
+			if seen == 0 || hit == 0 && e.hidden(p.Name, inj, r) {
 				continue
 			}
 			cs = append(cs, Check{
@@ -261,6 +261,9 @@ func (e *evidence) hits(phase, injector string, r fault.Rule) (seen, hit int, ex
 	}
 	if last != nil {
 		example = last.Method + " " + last.Path
+	}
+	if last != nil && last.Unread() {
+		example = last.Detail
 	}
 	return seen, hit, example
 }

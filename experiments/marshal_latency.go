@@ -9,7 +9,10 @@ import (
 )
 
 // putLatency writes what is added to a request's time, if anything is.
-func putLatency(o *yamldoc.Out, l fault.Latency) {
+func putLatency(o *yamldoc.Out, l fault.Latency) { putLaw(o, "latency", l) }
+
+// putLaw writes a law of times below a key, if it has any.
+func putLaw(o *yamldoc.Out, key string, l fault.Latency) {
 	law, below := &yamldoc.Out{}, &yamldoc.Out{}
 	put := func(name string, limit time.Duration) {
 		below.PutIf(limit > 0, "cap", limit)
@@ -53,5 +56,5 @@ func putLatency(o *yamldoc.Out, l fault.Latency) {
 	default:
 		return
 	}
-	o.Put("latency", law)
+	o.Put(key, law)
 }

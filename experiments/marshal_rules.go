@@ -30,9 +30,12 @@ func putFault(o *yamldoc.Out, r fault.Rule) {
 		o.Put(string(r.Action), true)
 	case fault.ActionGarbage:
 		o.Put("garbage", yamldoc.FormatSize(int64(r.Garbage)))
-	case fault.ActionTLS, fault.ActionTCP, fault.ActionSettings: // Experiments have none.
+	case fault.ActionTCP:
+		o.Put(tcpFault, tcpFaultOut(*r.TCP))
+	case fault.ActionTLS, fault.ActionSettings: // Experiments have none.
 	case fault.ActionPass:
-		o.PutIf(r.Latency.Longest() == 0 && r.Hold == nil && r.Form == (fault.Form{}) && r.ReadRate == 0, "pass", true)
+		o.PutIf(r.Latency.Longest() == 0 && r.Hold == nil && r.Form == (fault.Form{}) && r.ReadRate == 0 && r.WebSocket == nil, "pass", true)
+		putWebSocket(o, r.WebSocket)
 	}
 	o.PutIf(r.Stealth, "stealth", true)
 	o.PutIf(r.ReadRate > 0, "read", yamldoc.FormatSize(r.ReadRate)+"/s")
@@ -96,6 +99,7 @@ func matchOut(m fault.Match) *yamldoc.Out {
 	}
 	o.PutIf(len(m.JSONPath) > 0, "jsonpath", m.JSONPath)
 	o.PutIf(m.Peer != "", "peer", m.Peer)
+	o.PutIf(m.WebSocket, webSocketFault, true)
 	return o
 }
 

@@ -41,6 +41,7 @@ func (p *Phase) add(v yamldoc.Value, injector string, rule fault.Rule) {
 	if text := fault.Against(earlier, rule, func(i int) string { return "fault " + earlier[i].ID }); text != "" {
 		v.Problemf("%s", text)
 	}
+	sharedRates(v, earlier, rule)
 	if p.Faults == nil {
 		p.Faults = map[string][]fault.Rule{}
 	}
@@ -53,22 +54,25 @@ func (r *reader) fault(m *yamldoc.Map, injector string) fault.Rule {
 		Select:  selection(m),
 		Latency: r.latency(m.Get("latency")),
 	}
-	action(&rule, m)
+	r.action(&rule, m)
 	rule.Stealth = m.Get("stealth").Bool(false)
 	if rule.Stealth && rule.Action != fault.ActionReset && rule.Action != fault.ActionClose {
 		m.Lacks(m.Get("stealth"), []string{"reset", "close"}, "goes with reset or close, the faults of a connection")
 	}
 	rule.ReadRate = m.Get("read").Throughput(0)
 	rule.Form = form(m)
-	if answers := rule.Action == fault.ActionRespond || rule.Action == fault.ActionPass; !answers {
+	r.fitsInjector(m, rule, injector)
+	if none := answerless(rule); none != "" {
 		for _, key := range formKeys() {
 			if v := m.Get(key); v.Exists() {
-				v.Problemf("is how an answer is sent, and %s gives none", rule.Action)
+				v.Problemf("is how an answer is sent, and %s gives none", none)
 			}
 		}
 		rule.Form = fault.Form{}
 	}
-	rule.Hold = r.hold(m.Get("hold"), injector, rule.Latency.Longest())
+	if rule.Action != fault.ActionTCP {
+		rule.Hold = r.hold(m.Get("hold"), injector, rule.Latency.Longest())
+	}
 	if rule.Action == fault.ActionHang {
 		for _, key := range []string{"latency", "hold"} {
 			if v := m.Get(key); v.Exists() {
@@ -79,11 +83,28 @@ func (r *reader) fault(m *yamldoc.Map, injector string) fault.Rule {
 	return rule
 }
 
+// answerless names what a fault does where it gives no answer that could have a form.
+func answerless(rule fault.Rule) string {
+	switch {
+	case rule.WebSocket != nil:
+		return webSocketFault
+	case rule.Action == fault.ActionRespond, rule.Action == fault.ActionPass:
+		return ""
+	}
+	return string(rule.Action)
+}
+
 // actions are the keys of a fault that say what happens instead of the healthy answer.
-func actions() []string { return []string{"respond", "reset", "close", "hang", "garbage", "pass"} }
+func actions() []string {
+	return []string{
+		"respond", "reset", "close", "hang", "garbage", "pass",
+		webSocketFault,
+		tcpFault,
+	}
+}
 
 // action reads what happens to a request that the rule hits.
-func action(rule *fault.Rule, m *yamldoc.Map) {
+func (r *reader) action(rule *fault.Rule, m *yamldoc.Map) {
 	key := m.Choice(actions()...)
 	switch key {
 	case "respond":
@@ -100,6 +121,13 @@ func action(rule *fault.Rule, m *yamldoc.Map) {
 			n = 1
 		}
 		rule.Action, rule.Garbage = fault.ActionGarbage, int(n)
+		return
+	case webSocketFault:
+		rule.Action, rule.WebSocket = fault.ActionPass, r.webSocket(m.Get(key))
+		toWebSockets(&rule.Match, m.Get("match"))
+		return
+	case tcpFault:
+		rule.Action, rule.TCP = fault.ActionTCP, r.tcp(m.Get(key))
 		return
 	case "":
 		rule.Action = fault.ActionPass

@@ -114,8 +114,12 @@ func injectorSchema() schema {
 	return object(keys{
 		"listen":   {"type": "string", "pattern": ":[0-9]+$"},
 		"upstream": ref(urlDef),
-		"stub":     object(plus(plus(answerSchema(), fillSchema()), keys{"latency": ref(durationDef)})),
-	}).with("oneOf", anyKey("upstream", "stub"))
+		"stub": object(plus(plus(answerSchema(), fillSchema()), keys{
+			"latency":      ref(durationDef),
+			webSocketFault: object(keys{"open": some(ref(textDef)), "answer": some(ref(textDef))}),
+		})),
+		"tcp": tcpSchema(),
+	}).with("oneOf", anyKey("upstream", "stub", "tcp"))
 }
 
 func loadSchema() schema {
@@ -184,6 +188,7 @@ func matchSchema() schema {
 		"grpc":  {"type": "string", "pattern": `^[^/*]+/([^/*]+|\*)$`},
 		"query": named(ref(textDef)), "header": named(schema{"anyOf": []schema{ref(textDef), regex}}),
 		"jsonpath": jsonPathSchema(), "peer": {"type": "string", "pattern": "^[0-9A-Fa-f:.]+(/[0-9]+)?$"},
+		webSocketFault: isTrue(),
 	}).with("allOf", []schema{apart("grpc", "method"), apart("grpc", "path")})
 }
 
@@ -230,14 +235,17 @@ func faultSchema() schema {
 			object(keys{"header": {"type": "string"}, "cookie": ref(textDef)}).with("oneOf", anyKey("header", "cookie")),
 		}},
 		"respond": answer, "reset": isTrue(), "close": isTrue(), "hang": isTrue(), "garbage": ref(sizeDef), "pass": isTrue(), "read": ref(throughputDef),
-		"latency": latencySchema(),
-		"hold":    object(keys{"max": ref(durationDef), "rejected": count(1), "one_by_one": boolean()}, "max"),
-		"stealth": boolean(),
+		"latency":      latencySchema(),
+		"hold":         object(keys{"max": ref(durationDef), "rejected": count(1), "one_by_one": boolean()}, "max"),
+		"stealth":      boolean(),
+		webSocketFault: webSocketSchema(),
+		tcpFault:       tcpFaultSchema(),
 	})).with("anyOf", anyKey(slices.Concat(actions(), []string{"latency", "hold", "read"}, formKeys())...)).with("allOf", []schema{
-		{"if": schema{"anyOf": anyKey("reset", "close", "hang", "garbage")}, "then": schema{"not": schema{"anyOf": anyKey(formKeys()...)}}},
+		{"if": schema{"anyOf": anyKey("reset", "close", "hang", "garbage", webSocketFault, tcpFault)}, "then": schema{"not": schema{"anyOf": anyKey(formKeys()...)}}},
 		apart("drip", "slice"), apart("cut", "connection"),
 		{"if": required("sticky"), "then": schema{"anyOf": anyKey(selections()...)}},
 		apart(actions()...), apart(selections()...), apart("hang", "latency"), apart("hang", "hold"),
+		apart(webSocketFault, "read"), apart(tcpFault, "read"), apart(tcpFault, "latency"), apart(tcpFault, "hold"), apart(tcpFault, "sticky"),
 		{"if": schema{"required": []string{"stealth"}, "properties": schema{"stealth": schema{"const": true}}}, "then": schema{"anyOf": anyKey("reset", "close")}},
 	})
 }

@@ -69,7 +69,7 @@ func (l *link) run(ctx context.Context) {
 	l.draw(l.stage.all, since)
 	handle := l.cfg.Recorder.Arrived(trace.Attempt{
 		Injector: l.cfg.Name, Phase: l.stage.name, Peer: l.sides[0].RemoteAddr().String(), Arr: l.offset(since), Rule: l.rule,
-		Detail: "a TCP connection",
+		Detail: "a TCP connection", Stream: true,
 	})
 	l.dial(ctx)
 	l.supervise()
@@ -82,7 +82,8 @@ func (l *link) run(ctx context.Context) {
 // describe completes the record.
 func (l *link) describe(a *trace.Attempt, at time.Time) {
 	a.Rule, a.Spared, a.Outcome = l.rule, l.spare, l.how.outcome
-	a.Detail = fmt.Sprintf("a TCP connection: %d bytes up, %d bytes down; %s", l.bytes[0].Load(), l.bytes[1].Load(), l.how.why)
+	a.BytesUp, a.BytesDown, a.Closed = l.bytes[0].Load(), l.bytes[1].Load(), l.offset(at)
+	a.Detail = fmt.Sprintf("a TCP connection: %d bytes up, %d bytes down; %s", a.BytesUp, a.BytesDown, l.how.why)
 	if l.hung.Load() && l.how.by != fault.ActionReset {
 		a.Outcome = trace.OutcomeHang
 	}
@@ -143,6 +144,10 @@ func (l *link) dial(ctx context.Context) {
 	within, cancel := context.WithTimeout(ctx, dialPatience)
 	defer cancel()
 	nc, err := l.cfg.DialUpstream(within, "tcp", l.cfg.TCP.Upstream)
+	if err != nil && ctx.Err() != nil { // Nobody knows of the upstream.
+		l.finish(fault.ActionPass, trace.OutcomeFIN, "the injector ended")
+		return
+	}
 	if err != nil {
 		by := l.cfg.TCP.Undialled
 		if by == "" {

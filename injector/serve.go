@@ -83,6 +83,9 @@ func (i *Injector) serve(w http.ResponseWriter, r *http.Request) {
 	at := i.offset(e.at)
 	i.cfg.Recorder.Departed(handle, func(a *trace.Attempt) {
 		a.Outcome, a.Status, a.Detail = e.outcome, e.status, x.told(e.detail)
+		if a.Stream = a.Stream && e.status == http.StatusSwitchingProtocols; a.Stream {
+			a.Closed = i.offset(time.Now())
+		}
 		if e.left {
 			a.Abandon = at
 		} else {
@@ -119,6 +122,7 @@ func (x *exchange) attempt() trace.Attempt {
 		Path:     x.r.URL.Path,
 		Arr:      x.offset(x.arrived),
 		Spared:   x.spared,
+		Stream:   x.asksForSocket(),
 	}
 	a.ID, a.By, _ = x.cfg.Correlator.Identify(match.Request{Header: x.r.Header, URI: x.r.RequestURI, Body: x.look})
 	if x.verdict.Rule != nil {

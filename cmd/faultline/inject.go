@@ -13,6 +13,7 @@ import (
 
 	"github.com/faultline-go/faultline/assert/report"
 	"github.com/faultline-go/faultline/experiments"
+	"github.com/faultline-go/faultline/experiments/run"
 	"github.com/faultline-go/faultline/injector"
 	"github.com/faultline-go/faultline/injector/control"
 	"github.com/faultline-go/faultline/injector/fault"
@@ -213,6 +214,7 @@ func (f injectFlags) fromFile(file string) (injection, error) {
 		if i.Stub != nil {
 			cfg.Stub = injector.Stub{Respond: i.Stub.Respond, Latency: i.Stub.Latency}
 		}
+		run.OfConnections(&cfg, i)
 		in.injectors = append(in.injectors, cfg)
 	}
 	return in, nil

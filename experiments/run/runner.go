@@ -133,6 +133,7 @@ func (r *runner) startInjectors(ctx context.Context) error {
 		if in.Stub != nil {
 			cfg.Stub = injector.Stub{Respond: in.Stub.Respond, Latency: in.Stub.Latency}
 		}
+		OfConnections(&cfg, in)
 		inj, err := injector.Start(ctx, cfg)
 		if err != nil {
 			return &PreconditionError{What: err.Error()}

@@ -116,6 +116,8 @@ func drawAttempt(t *rapid.T) trace.Attempt {
 		Status:  rapid.SampledFrom([]int{0, 200, 503}).Draw(t, "status"), Rule: rapid.String().Draw(t, "rule"),
 		Detail: rapid.SampledFrom([]string{"", "no request"}).Draw(t, "detail"), Spared: rapid.String().Draw(t, "spared"),
 		Action: rapid.String().Draw(t, "action"), Delay: time.Duration(rapid.Int64().Draw(t, "delay")),
+		Stream: rapid.Bool().Draw(t, "stream"), Closed: max(0, instant(t, "closed")),
+		BytesUp: rapid.Int64().Draw(t, "up"), BytesDown: rapid.Int64().Draw(t, "down"),
 	}
 }
 

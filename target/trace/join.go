@@ -18,7 +18,7 @@ const (
 	Short    Kind = "short"    // answered completely, and no attempt arrived: a short circuit
 	Timeout  Kind = "timeout"  // at least one attempt arrived, and the client gave up, or was stopped, before the end of an answer
 	Lost     Kind = "lost"     // no attempt and no complete answer
-	Unknown  Kind = "unknown"  // none that is surely its own: one without an id arrived meanwhile, or another call has the same id
+	Unknown  Kind = "unknown"  // none that is surely its own: one without an id arrived meanwhile, a stream was open on which it may have been talked about, or another call has the same id
 )
 
 // Joined is a call with the attempts that it made at one injector.
@@ -56,6 +56,7 @@ func (t *Trace) Join(injector string, depends func(target string) bool) Join {
 	}
 	t.rest(&j, injector, own)
 	groups := t.groups(own, made)
+	streams := t.streams(injector)
 	if depending > 0 {
 		j.Calls = make([]Joined, 0, depending)
 	}
@@ -67,7 +68,7 @@ func (t *Trace) Join(injector string, depends func(target string) bool) Join {
 			j.Calls = append(j.Calls, Joined{Call: *c, Kind: Unknown})
 		default:
 			as := groups(i)
-			j.Calls = append(j.Calls, Joined{Call: *c, Attempts: as, Kind: kind(c, len(as) > 0, j.NoID)})
+			j.Calls = append(j.Calls, Joined{Call: *c, Attempts: as, Kind: kind(c, len(as) > 0, j.NoID, streams)})
 		}
 	}
 	return j
@@ -162,13 +163,13 @@ func (t *Trace) groups(own []int32, of []made) func(call int) []Attempt {
 }
 
 // kind classifies one call by its attempts and its answer.
-func kind(c *Call, reached bool, noID []Attempt) Kind {
+func kind(c *Call, reached bool, noID []Attempt, streams streams) Kind {
 	switch {
 	case reached && (c.Err == ErrTimeout || c.Err == ErrCanceled):
 		return Timeout
 	case reached:
 		return Admitted
-	case arrivedWithin(noID, c.Send, c.End):
+	case arrivedWithin(noID, c.Send, c.End), streams.open(c.Send, c.End):
 		return Unknown
 	case c.Answered():
 		return Short

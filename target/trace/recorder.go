@@ -16,6 +16,7 @@ type Recorder struct {
 	inFlight     map[string]struct{}
 	arrivals     map[arrivalKey]int
 	anonymous    map[string][]time.Duration // arrivals without an id by injector, sorted
+	streams      map[string]*lines          // by injector
 	seq          map[string]int
 	calls        pile[Call]
 	attempts     pile[Attempt]
@@ -34,6 +35,7 @@ func NewRecorder(epoch time.Time) *Recorder {
 		inFlight:  map[string]struct{}{},
 		arrivals:  map[arrivalKey]int{},
 		anonymous: map[string][]time.Duration{},
+		streams:   map[string]*lines{},
 		seq:       map[string]int{},
 	}
 }
@@ -55,7 +57,8 @@ func (r *Recorder) OnArrival(f func(Attempt)) { r.onArrival = f }
 // SingleFlight turns on joining by containment: a request without an id that
 // arrives while exactly one call is in flight belongs to that call. An attempt that
 // is no request is left alone: it is recorded when its connection ends, and another
-// call may be in flight by then.
+// call may be in flight by then. So is a stream: a service opens it again by itself when it
+// was broken.
 func (r *Recorder) SingleFlight(on bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -87,7 +90,7 @@ func (r *Recorder) Arrived(a Attempt) (handle int) {
 	r.seq[a.Injector]++
 	a.Seq = r.seq[a.Injector]
 	a.Dep, a.Abandon = None, None
-	if a.ID == "" && r.singleFlight && len(r.inFlight) == 1 && !a.Unread() {
+	if a.ID == "" && r.singleFlight && len(r.inFlight) == 1 && !a.Unread() && !a.Stream {
 		for id := range r.inFlight {
 			a.ID, a.By = id, BySingleFlight
 		}
@@ -98,6 +101,9 @@ func (r *Recorder) Arrived(a Attempt) (handle int) {
 		r.anonymous[a.Injector] = inserted(r.anonymous[a.Injector], a.Arr)
 	}
 	handle = r.attempts.add(a)
+	if a.Stream {
+		r.stream(a.Injector).begin(handle, a)
+	}
 	r.mu.Unlock()
 	if r.onArrival != nil {
 		r.onArrival(a)
@@ -113,7 +119,19 @@ const BySingleFlight = "single_flight"
 func (r *Recorder) Departed(handle int, complete func(*Attempt)) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	complete(r.attempts.at(handle))
+	a := r.attempts.at(handle)
+	complete(a)
+	if l := r.streams[a.Injector]; l != nil {
+		l.end(handle, a)
+	}
+}
+
+// stream are the streams at an injector. mu is held.
+func (r *Recorder) stream(injector string) *lines {
+	if r.streams[injector] == nil {
+		r.streams[injector] = &lines{open: map[int]time.Duration{}}
+	}
+	return r.streams[injector]
 }
 
 // Arrivals returns how many attempts with the id of a call have reached the
@@ -126,7 +144,7 @@ func (r *Recorder) Arrivals(injector, id string) int {
 
 // Reached reports whether an ended call may have reached the injector, by what was
 // recorded up to now: an attempt has its id, or one without an id arrived while it
-// was under way. It is the opposite of what [Trace.Join] calls short or lost.
+// was under way, or a stream was open. It is the opposite of what [Trace.Join] calls short or lost.
 func (r *Recorder) Reached(injector string, c Call) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -135,7 +153,11 @@ func (r *Recorder) Reached(injector string, c Call) bool {
 	}
 	at := r.anonymous[injector]
 	i, _ := slices.BinarySearch(at, c.Send)
-	return i < len(at) && at[i] <= c.End
+	if i < len(at) && at[i] <= c.End {
+		return true
+	}
+	l := r.streams[injector]
+	return l != nil && l.spanned(c.Send, c.End)
 }
 
 // inserted puts an instant in its place among sorted ones, mostly at their end.

@@ -77,7 +77,14 @@ type Attempt struct {
 	Action   string        `json:"action,omitempty"` // what that rule does
 	Delay    time.Duration `json:"delay,omitempty"`  // the latency that it drew
 	Detail   string        `json:"detail,omitempty"` // what came instead of a request that could be read; for a WebSocket, what faults did to its messages; why a fault was not played
-	Spared   string        `json:"spared,omitempty"` // the fault rule that would have hit it, and the limit that had it pass
+	// Stream says that it is a connection on which any call may be talked about: one whose
+	// bytes are passed on, or a WebSocket; as long as it has not ended, also one that is asked for.
+	Stream    bool          `json:"stream,omitempty"`
+	Closed    time.Duration `json:"t_closed,omitempty"`   // of a stream: when it was over; 0: not when the trace was taken
+	BytesUp   int64         `json:"bytes_up,omitempty"`   // of a connection that is passed on: to the upstream
+	BytesDown int64         `json:"bytes_down,omitempty"` // and to the caller
+
+	Spared string `json:"spared,omitempty"` // the fault rule that would have hit it, and the limit that had it pass
 }
 
 // Unread reports whether no request could be read: the attempt came no further than
