@@ -39,6 +39,7 @@ type scene struct {
 	name   string
 	toxics string
 	off    bool          // the proxy is not enabled
+	dead   bool          // nobody listens at the upstream
 	asks   int           // bytes that the caller sends
 	reply  int           // bytes that the upstream sends, once it got a byte
 	stays  bool          // the upstream then waits, and does not close
@@ -79,6 +80,7 @@ func scenes() []scene {
 		{name: "slicer", toxics: `{"type": "slicer", "attributes": {"average_size": 100, "size_variation": 0, "delay": 20000}}`, asks: 10, reply: 1600, want: seen{got: 1600, end: fin, arrived: 10, last: 300 * ms, pieces: 16}},
 		{name: "bandwidth", toxics: `{"type": "bandwidth", "attributes": {"rate": 20}}`, asks: 10, reply: 20000, want: seen{got: 20000, end: fin, arrived: 10, last: 1000 * ms}},
 		{name: "bandwidth 0", toxics: `{"type": "bandwidth", "attributes": {"rate": 0}}`, asks: 10, reply: 20000, stays: true, waits: 600 * ms, want: seen{end: "open", arrived: 10, last: 600 * ms}},
+		{name: "dead", dead: true, want: seen{end: fin}},
 		{name: "off", off: true, asks: 10, reply: 10, want: seen{end: "refused"}},
 	}
 }
@@ -230,6 +232,9 @@ func (s scene) upstream(t *testing.T) (addr string, arrived <-chan int) {
 		}
 	})
 	t.Cleanup(func() { ln.Close(); serving.Wait() })
+	if s.dead {
+		ln.Close()
+	}
 	return ln.Addr().String(), told
 }
 
@@ -257,7 +262,7 @@ func imported(t *testing.T, text string) string {
 	}
 	d := got.Injectors[0]
 	i, err := injector.Start(t.Context(), injector.Config{
-		Name: d.Name, Addr: d.Listen, TCP: &injector.TCP{Upstream: d.Upstream}, Phase: "p",
+		Name: d.Name, Addr: d.Listen, TCP: &injector.TCP{Upstream: d.Upstream, Undialled: d.Undialled}, Phase: "p",
 		Script: fault.Script{Phases: map[string][]fault.Rule{"p": d.Rules}}, Recorder: trace.NewRecorder(time.Now()),
 	})
 	if err != nil {

@@ -16,6 +16,38 @@ type Imported struct {
 	Notes     []Note       // what has no equivalent, or another meaning
 }
 
+// File reads a file of Toxiproxy or of a service mesh, whichever it is: see [Toxiproxy] and
+// [Mesh].
+func File(file string, src []byte) (Imported, error) {
+	docs, err := yamldoc.Properties(file, untabbed(src))
+	if err != nil {
+		return Imported{}, err
+	}
+	for _, doc := range docs {
+		if isToxiproxy(doc) {
+			return Toxiproxy(file, src)
+		}
+	}
+	got, err := Mesh(file, src)
+	if err != nil && len(got.Notes)+len(got.Rules) == 0 {
+		err = fmt.Errorf("%w; nor a proxy of Toxiproxy, with listen and upstream", err)
+	}
+	return got, err
+}
+
+// isToxiproxy reports whether there are proxies in it. A list that says of something where it
+// listens was meant to be of some.
+func isToxiproxy(doc []yamldoc.Property) bool {
+	for _, above := range proxies(doc) {
+		_, listens := valueOf(doc, under(above, "listen"))
+		_, dials := valueOf(doc, under(above, "upstream"))
+		if _, named := valueOf(doc, under(above, "name")); dials && (listens || named) || above != "" && above[0] == '[' {
+			return true
+		}
+	}
+	return false
+}
+
 // Note is something that the rules do not say, or say otherwise.
 type Note struct {
 	At   yamldoc.Pos

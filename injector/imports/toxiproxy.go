@@ -16,10 +16,11 @@ import (
 
 // Dependency is an injector that passes connections on, in the place of a proxy of Toxiproxy.
 type Dependency struct {
-	Name     string // that of the proxy, of letters, digits, - and _
-	Listen   string // a loopback address; port 0 is chosen by the system
-	Upstream string // host:port
-	Rules    []fault.Rule
+	Name      string       // that of the proxy, of letters, digits, - and _
+	Listen    string       // a loopback address; port 0 is chosen by the system
+	Upstream  string       // host:port
+	Undialled fault.Action // ActionClose: what a caller sees when the upstream cannot be reached
+	Rules     []fault.Rule
 }
 
 // Toxiproxy reads proxies of Toxiproxy (its version 2.12) with their toxics: a list of proxies,
@@ -117,7 +118,7 @@ func (t *toxiproxy) proxy(doc []yamldoc.Property, at string) {
 	if host, port, err := net.SplitHostPort(upstream.Value); err != nil || host == "" || port == "" {
 		t.problem(upstream, "%q is not of the form host:port", upstream.Value)
 	}
-	d := Dependency{Name: t.name(doc, at, upstream), Listen: t.listen(doc, at), Upstream: upstream.Value}
+	d := Dependency{Name: t.name(doc, at, upstream), Listen: t.listen(doc, at), Upstream: upstream.Value, Undialled: fault.ActionClose}
 	enabled := true
 	props := doc
 	if at != "" {

@@ -134,7 +134,7 @@ func TestToxics(t *testing.T) {
 func TestToxiproxyForms(t *testing.T) {
 	const one = `"listen": "[::]:6379", "upstream": "redis:6379", "enabled": true, "toxics": [{"type": "limit_data", "stream": "downstream", "attributes": {"bytes": 10}}]`
 	want := imports.Dependency{
-		Name: "cache-1", Listen: "127.0.0.1:6379", Upstream: "redis:6379", Rules: []fault.Rule{passed(down(fault.Stream{End: end(fault.ActionClose, 10)}))},
+		Name: "cache-1", Listen: "127.0.0.1:6379", Upstream: "redis:6379", Undialled: fault.ActionClose, Rules: []fault.Rule{passed(down(fault.Stream{End: end(fault.ActionClose, 10)}))},
 	}
 	for text, notes := range map[string][]string{
 		`[{"name": "cache.1", ` + one + `}]`:                             {"[0].name: the injector is called cache-1", "becomes 127.0.0.1:6379: an injector misbehaves", "ignores their toxics"},
@@ -171,9 +171,9 @@ func TestToxiproxyDoors(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := []imports.Dependency{
-		{Name: "a", Listen: "127.0.0.1:80", Upstream: "u:1", Rules: []fault.Rule{{Action: fault.ActionRefuse, Select: fault.Select{Kind: fault.SelectAll}}}},
-		{Name: "b", Listen: "127.0.0.1:0", Upstream: "u:2"},
-		{Name: "c", Listen: "127.0.0.1:0", Upstream: "u:3"},
+		{Name: "a", Listen: "127.0.0.1:80", Upstream: "u:1", Undialled: fault.ActionClose, Rules: []fault.Rule{{Action: fault.ActionRefuse, Select: fault.Select{Kind: fault.SelectAll}}}},
+		{Name: "b", Listen: "127.0.0.1:0", Upstream: "u:2", Undialled: fault.ActionClose},
+		{Name: "c", Listen: "127.0.0.1:0", Upstream: "u:3", Undialled: fault.ActionClose},
 	}
 	if diff := cmp.Diff(want, got.Injectors); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
