@@ -44,6 +44,7 @@ type scene struct {
 	reply  int           // bytes that the upstream sends, once it got a byte
 	stays  bool          // the upstream then waits, and does not close
 	waits  time.Duration // of the caller, for the end
+	half   bool          // the caller ends its half, for which the upstream waits with its reply
 
 	want seen // of both; first and last are the shortest times
 	// ours is what the import sees where Toxiproxy is known to differ, and why.
@@ -80,6 +81,15 @@ func scenes() []scene {
 		{name: "slicer", toxics: `{"type": "slicer", "attributes": {"average_size": 100, "size_variation": 0, "delay": 20000}}`, asks: 10, reply: 1600, want: seen{got: 1600, end: fin, arrived: 10, last: 300 * ms, pieces: 16}},
 		{name: "bandwidth", toxics: `{"type": "bandwidth", "attributes": {"rate": 20}}`, asks: 10, reply: 20000, want: seen{got: 20000, end: fin, arrived: 10, last: 1000 * ms}},
 		{name: "bandwidth 0", toxics: `{"type": "bandwidth", "attributes": {"rate": 0}}`, asks: 10, reply: 20000, stays: true, waits: 600 * ms, want: seen{end: "open", arrived: 10, last: 600 * ms}},
+		{
+			name: "half", half: true, asks: 10, reply: 1000, want: seen{end: fin, arrived: 10},
+			ours: &seen{got: 1000, end: fin, arrived: 10}, why: "Toxiproxy closes the whole connection when one side ends its half",
+		},
+		{
+			name: "bandwidth, latency", toxics: `{"type": "bandwidth", "attributes": {"rate": 20}}, {"type": "latency", "attributes": {"latency": 500}}`,
+			asks: 10, reply: 20000, want: seen{got: 20000, end: fin, arrived: 10, first: 500 * ms, last: 1000 * ms},
+			ours: &seen{got: 20000, end: fin, arrived: 10, first: 500 * ms, last: 1500 * ms}, why: "Toxiproxy takes the time in the first toxic for a part of the latency",
+		},
 		{name: "dead", dead: true, want: seen{end: fin}},
 		{name: "off", off: true, asks: 10, reply: 10, want: seen{end: "refused"}},
 	}
@@ -160,6 +170,9 @@ func (s scene) play(t *testing.T, addr string, arrived <-chan int, want seen) se
 	start := time.Now()
 	var got seen
 	if _, err := c.Write(make([]byte, s.asks)); err == nil {
+		if s.half {
+			c.(*net.TCPConn).CloseWrite()
+		}
 		got.read(c, start, s.waits)
 	} else {
 		got.end = "RST"
@@ -244,6 +257,10 @@ func (s scene) serve(c net.Conn) int {
 	n, _ := c.Read(buffer)
 	if n == 0 {
 		return 0
+	}
+	if s.half {
+		rest, _ := io.Copy(io.Discard, c)
+		n += int(rest)
 	}
 	c.Write(make([]byte, s.reply))
 	if !s.stays {
