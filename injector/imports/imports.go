@@ -2,6 +2,7 @@ package imports
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -23,10 +24,8 @@ func File(file string, src []byte) (Imported, error) {
 	if err != nil {
 		return Imported{}, err
 	}
-	for _, doc := range docs {
-		if isToxiproxy(doc) {
-			return Toxiproxy(file, src)
-		}
+	if slices.ContainsFunc(docs, isToxiproxy) {
+		return Toxiproxy(file, src)
 	}
 	got, err := Mesh(file, src)
 	if err != nil && len(got.Notes)+len(got.Rules) == 0 {

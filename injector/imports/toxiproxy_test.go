@@ -65,6 +65,21 @@ func TestToxics(t *testing.T) {
 		late + `, {"type": "latency", "name": "more", "attributes": {"latency": 50, "jitter": 5}}`: {
 			[]fault.Rule{passed(down(fault.Stream{Latency: uniform(145*ms, 155*ms)}))}, []string{drawn},
 		},
+		late + `, {"type": "latency", "name": "more", "attributes": {"latency": 50}}`: {
+			rules: []fault.Rule{passed(down(fault.Stream{Latency: fixed(150 * ms)}))},
+		},
+		late + `, {"type": "bandwidth", "attributes": {"rate": 5}}, {"type": "bandwidth", "name": "b", "attributes": {"rate": 4}}, {"type": "bandwidth", "name": "c", "attributes": {"rate": 6}}`: {
+			[]fault.Rule{passed(down(fault.Stream{Latency: fixed(100 * ms), Bandwidth: 4000}))}, []string{"the smaller one counts", "the smaller one counts"},
+		},
+		`{"type": "slicer", "attributes": {"average_size": 7}}, {"type": "slicer", "name": "b", "attributes": {"average_size": 3}}`: {
+			[]fault.Rule{passed(down(fault.Stream{Slice: &fault.Slice{Size: 7}}))}, []string{"give or take", "a second slicer"},
+		},
+		most + `, {"type": "limit_data", "name": "b", "attributes": {"bytes": 3}}, {"type": "limit_data", "name": "c", "attributes": {"bytes": 0}}`: {
+			[]fault.Rule{passed(down(fault.Stream{End: end(closed, 0)}))}, []string{"smaller one counts", "as soon as it is made", "smaller one counts"},
+		},
+		`{"type": "latency", "attributes": {"latency": 100, "jitter": 20}}, {"type": "latency", "name": "b", "attributes": {"latency": 10, "jitter": 20}}`: {
+			[]fault.Rule{passed(down(fault.Stream{Latency: uniform(80*ms, 150*ms)}))}, []string{drawn, drawn, "as often of every length"},
+		},
 		`{"type": "bandwidth", "attributes": {"rate": 5}}, ` + late: {
 			[]fault.Rule{passed(down(fault.Stream{Bandwidth: 5000, Latency: fixed(100 * ms)}))}, []string{"here it comes on top"},
 		},
