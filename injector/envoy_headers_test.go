@@ -161,7 +161,11 @@ func TestEnvoyHeaders(t *testing.T) {
 			}
 			d := start(t, injector.Config{Listen: p.listen, EnvoyHeaders: true, Stub: stub})
 			client := newClient(p)
+			begin := time.Now()
 			got := c.ask(t, client, "http://dep")
+			if took := time.Since(begin); took > 50*time.Millisecond && !got.Late && !got.Slowly {
+				t.Errorf("%s: took %v", c.asks, took) // An abort is not slowed.
+			}
 			client.CloseIdleConnections()
 			if diff := cmp.Diff(c.want, got); diff != "" {
 				t.Errorf("%s (-want +got):\n%s", c.asks, diff)
