@@ -252,6 +252,7 @@ func TestEnvoyHeadersAreBounded(t *testing.T) {
 		"entered":      {do: func(d dependency) { d.Clear(); d.Enter("p") }, want: []int{418, 418}},
 		"lapsed":       {cfg: injector.Config{Lease: time.Second}, do: func(dependency) { time.Sleep(2 * time.Second) }, want: []int{418, 200}},
 		"renewed":      {cfg: injector.Config{Lease: time.Second}, do: func(d dependency) { time.Sleep(2 * time.Second); d.Renew() }, want: []int{418, 200}},
+		"too early":    {cfg: injector.Config{Lease: time.Second}, do: func(d dependency) { time.Sleep(2 * time.Second); d.Enter("p"); d.Renew() }, want: []int{418, 200}},
 		"and entered":  {cfg: injector.Config{Lease: time.Second}, do: func(d dependency) { time.Sleep(2 * time.Second); d.Renew(); d.Enter("p") }, want: []int{418, 418}},
 	} {
 		synctest.Test(t, func(t *testing.T) {
