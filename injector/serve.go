@@ -83,7 +83,7 @@ func (i *Injector) serve(w http.ResponseWriter, r *http.Request) {
 	at := i.offset(e.at)
 	i.cfg.Recorder.Departed(handle, func(a *trace.Attempt) {
 		a.Outcome, a.Status, a.Detail = e.outcome, e.status, x.told(e.detail)
-		if a.Stream = a.Stream && e.status == http.StatusSwitchingProtocols; a.Stream {
+		if a.Stream = e.status == http.StatusSwitchingProtocols; a.Stream {
 			a.Closed = i.offset(time.Now())
 		}
 		if e.left {
@@ -160,11 +160,11 @@ func (x *exchange) play() ending {
 		}
 		from = time.Now()
 	}
-	due := from.Add(x.verdict.Latency)
-	if !x.sleepUntil(due) {
-		return x.gone()
-	}
 	if x.verdict.Latency > 0 {
+		due := from.Add(x.verdict.Latency)
+		if !x.sleepUntil(due) {
+			return x.gone()
+		}
 		x.meter.waited(due)
 	}
 	return x.act()
@@ -249,7 +249,7 @@ func (x *exchange) behave() ending {
 	if x.healthy != nil {
 		return x.forward()
 	}
-	if !x.sleep(time.Now().Add(x.cfg.Stub.Latency), nil) {
+	if late := x.cfg.Stub.Latency; late > 0 && !x.sleep(time.Now().Add(late), nil) {
 		return x.gone()
 	}
 	if x.cfg.Stub.WebSocket != nil && x.form() == (fault.Form{}) && x.asksForSocket() {

@@ -22,6 +22,7 @@ import (
 // inject listens, plays the phases and writes the trace. It returns the exit code.
 func (a app) inject(ctx context.Context, in injection, file string) int {
 	rec := trace.NewRecorder(time.Now())
+	t := newTeller(rec, a.say)
 	running, err := startInjectors(ctx, in, rec)
 	var api *control.Server
 	s := &stage{app: a, in: in, running: running, rec: rec, phase: in.phases[0].Name} // They listen in it.
@@ -34,7 +35,6 @@ func (a app) inject(ctx context.Context, in injection, file string) int {
 	if err == nil {
 		telling, hush := context.WithCancel(ctx)
 		var teller sync.WaitGroup
-		t := newTeller(in, rec, a.say)
 		teller.Go(func() { t.tell(telling) })
 		s.play(ctx)
 		hush()
@@ -180,11 +180,7 @@ func describeInjection(in injection, running []*injector.Injector) string {
 		if !in.byFlags {
 			name = cfg.Name + " "
 		}
-		answer := fmt.Sprintf("answering %d", max(cfg.Stub.Status, 200))
-		if cfg.Upstream != "" {
-			answer = "in front of " + cfg.Upstream
-		}
-		fmt.Fprintf(&b, "%slistening on %s, %s\n", name, i.URL(), answer)
+		fmt.Fprintf(&b, "%slistening on %s, %s\n", name, i.URL(), healthyInWords(cfg))
 	}
 	if in.byFlags {
 		fmt.Fprintf(&b, "  fault%s\n", faultsInWords(in, in.phases[0]))
@@ -218,6 +214,9 @@ func actionInWords(r fault.Rule) string {
 		fmt.Fprintf(&b, "respond %d", r.Respond.Status)
 	case fault.ActionPass:
 		b.WriteString("pass")
+		if r.WebSocket != nil {
+			b.WriteString(" with " + r.WebSocket.String())
+		}
 	case fault.ActionRefuse:
 		return "refuse all connections"
 	case fault.ActionUnreachable, fault.ActionDeaf:
@@ -250,6 +249,9 @@ func actionInWords(r fault.Rule) string {
 func ruleInWords(r fault.Rule) string {
 	if r.Action.Door() {
 		return actionInWords(r)
+	}
+	if r.TCP != nil {
+		return tcpInWords(r)
 	}
 	var b strings.Builder
 	b.WriteString(actionInWords(r) + selectionInWords(r.Select))

@@ -180,3 +180,26 @@ func TestNearFile(t *testing.T) {
 		}
 	}
 }
+
+// Connections and WebSockets in words.
+func TestStreamsInWords(t *testing.T) {
+	all := fault.Select{Kind: fault.SelectAll}
+	for _, tt := range []struct {
+		rule fault.Rule
+		want string
+	}{
+		{fault.Rule{Action: fault.ActionTCP, Select: fault.Select{Kind: fault.SelectFirst, First: 2}, Match: fault.Match{Peer: "10.0.0.7"}, TCP: &fault.TCP{
+			Up:   &fault.Stream{Latency: fault.Latency{Min: 5e7, Max: 5e7}, Bandwidth: 1024, Scope: fault.ScopeAll},
+			Down: &fault.Stream{Slice: &fault.Slice{Size: 16, Gap: 5e6}, End: &fault.StreamEnd{After: 10, By: fault.ActionHang}},
+			Life: &fault.Life{For: 1e9, By: fault.ActionClose},
+		}}, "up +50ms, at 1024 bytes a second for all connections; down in slices of 16 bytes every 5ms, hang after 10 bytes; close after 1s to the first 2 connections of 10.0.0.7"},
+		{fault.Rule{Action: fault.ActionPass, Select: all, Match: fault.Match{WebSocket: true}, WebSocket: &fault.WebSocket{
+			Accept: fault.AcceptWrong, Messages: []fault.WSMessage{{To: fault.ToServer, Do: fault.WSDrop}}, NoPong: &all, IgnoreClose: true,
+			Close: &fault.WSClose{After: 3, Code: 1011}, Stall: &fault.WSStall{After: 2},
+		}}, "pass with accept wrong, drop to server, close 1011 after 3 messages, stall after 2 messages, no pong, no answer to a close to all requests that match websocket"},
+	} {
+		if got := ruleInWords(tt.rule); got != tt.want {
+			t.Errorf("%q, want %q", got, tt.want)
+		}
+	}
+}

@@ -162,7 +162,7 @@ func (v *visit) act() {
 		rule = &fault.Rule{Action: fault.ActionPass}
 	}
 	switch rule.Action {
-	case fault.ActionPass:
+	case fault.ActionPass, fault.ActionTCP: // What TCP does to a call is not foreseen, see streams.go.
 		took := upstreamTook
 		good := reply{outcome: trace.OutcomeAnswered, status: http.StatusOK}
 		if d.in.Stub != nil {

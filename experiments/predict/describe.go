@@ -110,7 +110,12 @@ func ruleWords(r fault.Rule) string {
 	switch r.Action {
 	case fault.ActionRespond:
 		parts = append(parts, strconv.Itoa(r.Respond.Status))
+	case fault.ActionTCP:
+		parts = append(parts, r.TCP.String())
 	case fault.ActionPass:
+		if r.WebSocket != nil {
+			parts = append(parts, r.WebSocket.String())
+		}
 	default:
 		parts = append(parts, string(r.Action))
 	}
@@ -153,14 +158,15 @@ func selectionWords(s fault.Select) string {
 // supposed is what a forecast takes for granted.
 func supposed(plan *experiments.Plan) []string {
 	out := []string{fmt.Sprintf("it answers within %s, beside what its dependencies take", 2*quick+2*hop)}
-	if by := carrier(plan); by != rungAggregate && by != trace.BySingleFlight {
+	if by := carrier(plan); requests(plan) && by != rungAggregate && by != trace.BySingleFlight {
 		out = append(out, "it passes "+by+" on to its dependencies")
 	}
 	for _, in := range plan.Injectors {
-		if in.Upstream != "" {
+		if in.Upstream != "" || in.TCP != nil {
 			out = append(out, fmt.Sprintf("the real %s answers in %s", in.Name, upstreamTook))
 		}
 	}
+	out = append(out, unforeseen(plan)...)
 	if ref := plan.SUT.Reference; ref != nil {
 		return append(out, otherwise(plan, ref)...)
 	}

@@ -57,11 +57,16 @@ type lines struct {
 type span struct{ from, to time.Duration }
 
 // begin takes in a stream.
-func (l *lines) begin(handle int, a Attempt) { l.open[handle] = a.Arr }
+func (l *lines) begin(handle int, a Attempt) {
+	if l.open == nil {
+		l.open = map[int]time.Duration{}
+	}
+	l.open[handle] = a.Arr
+}
 
 // end takes in that one ended, or turned out to be none.
 func (l *lines) end(handle int, a *Attempt) {
-	if _, ok := l.open[handle]; !ok || a.Stream && a.Closed == 0 {
+	if a.Stream && a.Closed == 0 {
 		return
 	}
 	delete(l.open, handle)
