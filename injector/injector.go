@@ -41,6 +41,11 @@ type Config struct {
 	Limits Limits
 	TLS    *TLS // nil: plain
 	TCP    *TCP // passes bytes on instead of requests; nil: HTTP
+	// EnvoyHeaders has each request ask for a fault of its own by the headers x-envoy-fault-*,
+	// as Envoy's fault filter with header_abort, header_delay and header_limit at 100 % does: see
+	// [EnvoyRule]. Such a fault comes before those of rules, within Limits and Lease; after
+	// [Injector.Clear] there are none until a phase is entered.
+	EnvoyHeaders bool
 	// Lease has all faults end when nobody has called [Injector.Renew] for so long, or
 	// from Start on; 0: they need no renewal.
 	Lease      time.Duration
@@ -74,6 +79,7 @@ type Injector struct {
 	room    *room // of TLS; nil: plain
 	budget  *budget
 	meter   *meter
+	envoy   *envoyFaults // nil: requests ask for none
 
 	turn     sync.Mutex // held by what changes the stage, and for no longer than that takes
 	doorTurn sync.Mutex
@@ -185,7 +191,7 @@ func build(cfg Config) (*Injector, error) {
 	if err != nil {
 		errs = append(errs, err)
 	}
-	if err := i.setHealthy(); err != nil {
+	if err := errors.Join(i.setHealthy(), i.checkEnvoy()); err != nil {
 		errs = append(errs, err)
 	}
 	if len(errs) > 0 {

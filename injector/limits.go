@@ -193,6 +193,9 @@ func parks(r *fault.Rule) bool {
 // decide asks the stage what becomes of the request, and the limits whether it may.
 func (x *exchange) decide(s *stage, r fault.Request) {
 	x.budget.arrived.Add(1)
+	if x.decideEnvoy(s) {
+		return
+	}
 	if x.verdict, x.phase = x.ask(s, r, x.arrived); x.verdict.Rule != nil {
 		x.limit(s)
 	}

@@ -169,7 +169,7 @@ func (i *Injector) Clear() error {
 // clear puts a stage without faults in force. turn is held.
 func (i *Injector) clear(why string) {
 	last := i.phase.Load()
-	i.change((&stage{phase: last.plan.healthy(last.name), plan: last.plan}).with(nil), true)
+	i.change((&stage{phase: last.plan.healthy(last.name), plan: last.plan, off: true}).with(nil), true)
 	if len(last.faults.Rules()) > 0 {
 		i.markOff(last.name)
 	}

@@ -21,7 +21,7 @@ const catchUp = 100 * time.Millisecond
 
 // piece is how many of n bytes are let through at once.
 func (p *pace) piece(n int) int {
-	return min(n, max(64, int(p.rate*int64(paceStep)/int64(time.Second))))
+	return min(n, max(64, int(p.rate/int64(time.Second/paceStep))))
 }
 
 // due returns when n more bytes are through.

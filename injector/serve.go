@@ -30,6 +30,8 @@ type exchange struct {
 	spared  string
 	uses    bool // of the limits, one faulted request; and one that is held
 	holds   bool
+	own     answer   // that the request asked for
+	notes   []string // on what it asked for
 }
 
 // ending is how an exchange ended.
@@ -80,7 +82,7 @@ func (i *Injector) serve(w http.ResponseWriter, r *http.Request) {
 	e := x.play()
 	at := i.offset(e.at)
 	i.cfg.Recorder.Departed(handle, func(a *trace.Attempt) {
-		a.Outcome, a.Status, a.Detail = e.outcome, e.status, e.detail
+		a.Outcome, a.Status, a.Detail = e.outcome, e.status, x.told(e.detail)
 		if a.Stream = e.status == http.StatusSwitchingProtocols; a.Stream {
 			a.Closed = i.offset(time.Now())
 		}
@@ -227,7 +229,7 @@ func (x *exchange) act() ending {
 	case fault.ActionPass:
 		return x.behave()
 	case fault.ActionRespond:
-		return x.reply(x.dated(x.phase.answers[rule]))
+		return x.reply(x.dated(x.answerOf(rule)))
 	case fault.ActionReset, fault.ActionClose:
 		return x.sever(rule.Action)
 	case fault.ActionGarbage:

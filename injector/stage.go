@@ -30,7 +30,7 @@ func (i *Injector) newPlan(script fault.Script, version uint64) (*plan, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := errors.Join(i.checkSockets(player.Rules()), i.checkTLS(player.Rules()), i.checkTCP(player.Rules())); err != nil {
+	if err := errors.Join(i.checkSockets(player.Rules()), i.checkTLS(player.Rules()), i.checkTCP(player.Rules()), i.checkEnvoyRule(player.Rules())); err != nil {
 		return nil, err
 	}
 	p := &plan{
@@ -132,13 +132,14 @@ type stage struct {
 	extra []*phase     // added faults, the newest first
 	all   []*phase     // these and the phase: the order in which a request is asked about
 	door  fault.Action // of all of them; that of the newest counts
+	off   bool         // faults were cleared, also those that requests ask for
 
 	replaced chan struct{} // closed when another stage is in force
 }
 
 // with returns a stage with these added faults.
 func (s *stage) with(extra []*phase) *stage {
-	next := &stage{phase: s.phase, plan: s.plan, extra: extra, door: s.phase.door, replaced: make(chan struct{})}
+	next := &stage{phase: s.phase, plan: s.plan, extra: extra, door: s.phase.door, off: s.off, replaced: make(chan struct{})}
 	next.all = append(slices.Clone(extra), s.phase)
 	for _, p := range slices.Backward(extra) {
 		if p.door != "" {
@@ -162,7 +163,7 @@ func (i *Injector) Enter(name string) error {
 	lapsed := i.lapse(time.Now())
 	p := i.phase.Load().plan
 	if lapsed {
-		i.change((&stage{phase: p.healthy(name), plan: p}).with(nil), false)
+		i.change((&stage{phase: p.healthy(name), plan: p, off: true}).with(nil), false)
 	} else {
 		next := p.newPhase(name, p.player.Phase(name))
 		p.entered[name] = next
