@@ -50,7 +50,7 @@ func (l *link) write(n int) {
 			return
 		}
 		for rest := c.bytes; len(rest) > 0; {
-			y := l.play.Load()
+			y := l.playing()
 			size, ok := l.admit(n, y, c.at, len(rest))
 			if !ok || size > 0 && !l.send(n, y, rest[:size]) {
 				return
@@ -134,7 +134,7 @@ func (l *link) send(n int, y *play, p []byte) bool {
 // passFIN passes the end of a direction on, when it is due.
 func (l *link) passFIN(n int, c chunk) {
 	for {
-		y := l.play.Load()
+		y := l.playing()
 		if y == nil || y.streams[n].Stream == nil || n != down && y.streams[n].hangs() {
 			break
 		}

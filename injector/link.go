@@ -21,6 +21,7 @@ type link struct {
 	sides   [2]net.Conn // the caller, the upstream
 	queues  [2]*queue   // up, down
 	bytes   [2]atomic.Int64
+	drawing sync.Mutex           // held while a fault is drawn
 	play    atomic.Pointer[play] // nil: sound
 	hung    atomic.Bool          // the upstream's bytes were thrown away
 	reading sync.WaitGroup
@@ -94,8 +95,18 @@ func (l *link) describe(a *trace.Attempt, at time.Time) {
 	a.Dep = l.offset(at)
 }
 
+// playing is the fault that is on. It waits while one is drawn: who reads in the counts that
+// this connection was hit has its next byte meet the fault.
+func (l *link) playing() *play {
+	l.drawing.Lock()
+	defer l.drawing.Unlock()
+	return l.play.Load()
+}
+
 // draw asks these phases for a fault.
 func (l *link) draw(among []*phase, now time.Time) {
+	l.drawing.Lock()
+	defer l.drawing.Unlock()
 	v, p := l.askAmong(among, fault.Request{Layer: fault.LayerTCP, Peer: l.sides[0].RemoteAddr().String()}, now)
 	if v.Rule == nil {
 		return
