@@ -109,6 +109,9 @@ func (l *link) send(n int, y *play, p []byte) bool {
 		l.hung.Store(true)
 		return true
 	}
+	if s != nil {
+		s.passed.Add(int64(len(p))) // Before anybody can see that they have.
+	}
 	sent, err := l.sides[1-n].Write(p)
 	l.bytes[n].Add(int64(sent))
 	if err != nil {
@@ -120,7 +123,6 @@ func (l *link) send(n int, y *play, p []byte) bool {
 	if s == nil {
 		return true
 	}
-	s.passed.Add(int64(sent))
 	if s.Slice != nil {
 		s.next = time.Now().Add(s.Slice.Gap)
 	}
