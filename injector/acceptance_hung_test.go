@@ -122,7 +122,7 @@ func TestAcceptedHung(t *testing.T) {
 		until(t, "all are gone", func() bool { return d.State().Active == 0 })
 		return cleared
 	}
-	round(100) // What is made once is made now.
+	round(n) // What is made once is made now, and what is kept for the next ones.
 	routines, files, before := runtime.NumGoroutine(), descriptors(), heap()
 	cleared := round(n)
 	settle(t, routines)
