@@ -299,8 +299,12 @@ func TestFailuresAreToldApart(t *testing.T) {
 		{"HTTP/2", "http://" + speaksHTTP2(t), trace.ErrOther, "malformed HTTP"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
+			limit := patience
+			if c.want == trace.ErrTimeout {
+				limit = 300 * ms
+			}
 			a, err := attack.New(attack.Config{
-				BaseURL: c.url, Recorder: trace.NewRecorder(time.Now()), Timeout: 500 * ms,
+				BaseURL: c.url, Recorder: trace.NewRecorder(time.Now()), Timeout: limit,
 				Correlator: match.Correlator{Run: 1, Phases: []string{"probe"}},
 			})
 			if err != nil {
