@@ -231,6 +231,9 @@ func (e *evidence) fired(p Phase) []Check {
 	var cs []Check
 	for _, inj := range sortedKeys(p.Faults) {
 		for _, r := range p.Faults[inj] {
+			if r.Action.Layer() != fault.LayerRequest {
+				continue // Whether it hit connections is not in the trace: the run asks the injector.
+			}
 			seen, hit, example := e.hits(p.Name, inj, r)
 			if seen == 0 {
 				continue

@@ -22,6 +22,7 @@ func (r *reader) faults(p *Phase, v yamldoc.Value) {
 		injector := r.injectors.referOr(at)
 		rule := r.fault(m, injector)
 		rule.ID = p.Name + "/" + strconv.Itoa(i)
+		p.rampsFit(m, rule)
 		m.Done()
 		if injector == "" {
 			continue
@@ -50,7 +51,7 @@ func (p *Phase) add(v yamldoc.Value, injector string, rule fault.Rule) {
 func (r *reader) fault(m *yamldoc.Map, injector string) fault.Rule {
 	rule := fault.Rule{
 		Match:   requestMatch(m.Get("match")),
-		Select:  selection(m),
+		Select:  r.selection(m),
 		Latency: r.latency(m.Get("latency")),
 	}
 	action(&rule, m)
@@ -68,6 +69,7 @@ func (r *reader) fault(m *yamldoc.Map, injector string) fault.Rule {
 		}
 		rule.Form = fault.Form{}
 	}
+	r.http2(&rule, m)
 	rule.Hold = r.hold(m.Get("hold"), injector, rule.Latency.Longest())
 	if rule.Action == fault.ActionHang {
 		for _, key := range []string{"latency", "hold"} {
@@ -76,11 +78,18 @@ func (r *reader) fault(m *yamldoc.Map, injector string) fault.Rule {
 			}
 		}
 	}
+	connections(&rule, m)
+	r.speaks(rule, m, injector)
 	return rule
 }
 
 // actions are the keys of a fault that say what happens instead of the healthy answer.
-func actions() []string { return []string{"respond", "reset", "close", "hang", "garbage", "pass"} }
+func actions() []string {
+	return []string{
+		"respond", "reset", "close", "hang", "garbage", "pass",
+		"grpc", "settings", "tls",
+	}
+}
 
 // action reads what happens to a request that the rule hits.
 func action(rule *fault.Rule, m *yamldoc.Map) {
@@ -91,6 +100,15 @@ func action(rule *fault.Rule, m *yamldoc.Map) {
 		rule.Action = fault.ActionRespond
 		rule.Respond = filled(rm, respond(rm, rm.Need("status")))
 		rm.Done()
+		return
+	case "grpc":
+		rule.Action, rule.Respond = fault.ActionRespond, grpcAnswer(m.Get(key))
+		return
+	case "settings":
+		rule.Action, rule.Settings = fault.ActionSettings, settings(m.Get(key))
+		return
+	case "tls":
+		rule.Action, rule.TLS = fault.ActionTLS, handshake(m.Get(key))
 		return
 	case "garbage":
 		v := m.Get(key)
@@ -103,7 +121,7 @@ func action(rule *fault.Rule, m *yamldoc.Map) {
 		return
 	case "":
 		rule.Action = fault.ActionPass
-		does := slices.Concat(actions(), []string{"latency", "hold", "read"}, formKeys())
+		does := slices.Concat(actions(), []string{"latency", "hold", "read", "h2"}, formKeys())
 		if m.Exists() && !slices.ContainsFunc(does, m.Has) {
 			m.Lacks(m.Value, does, "does nothing; give it %s, latency, hold or read, or say how the answer is sent", strings.Join(actions(), ", "))
 		}

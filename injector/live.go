@@ -68,6 +68,9 @@ func (i *Injector) replace(version uint64, p *plan) (now uint64, err error) {
 	p.version = last.plan.version + 1
 	p.guard(i)
 	next := p.newPhase(last.name, p.player.Phase(last.name))
+	if first := last.first; first != nil && !isClosed(first.Came()) {
+		next.first = first // The phase waits still.
+	}
 	p.entered[last.name] = next
 	if len(next.faults.Rules()) > 0 {
 		i.mark(trace.MarkFaultOn, last.name)
@@ -278,9 +281,11 @@ func (i *Injector) markOff(what string) { i.mark(trace.MarkFaultOff, what) }
 // closeIdle closes the connections that wait for a request.
 func (i *Injector) closeIdle() {
 	i.mu.Lock()
-	idle := slices.Collect(maps.Keys(i.idling))
+	all := slices.Collect(maps.Keys(i.conns))
 	i.mu.Unlock()
-	for _, c := range idle {
-		_ = c.Close()
+	for _, c := range all {
+		if c.idle.Load() {
+			_ = c.Close()
+		}
 	}
 }

@@ -55,14 +55,14 @@ func (i *Injector) serve(w http.ResponseWriter, r *http.Request) {
 		w.WriteHeader(http.StatusHTTPVersionNotSupported)
 		return // It is recorded as what it is when the connection ends.
 	}
-	x := &exchange{Injector: i, w: &answerWriter{ResponseWriter: w}, r: r, stream: stream, arrived: time.Now()}
-	stage := i.phase.Load()
 	if c, ok := connOf(r); ok && !overH2 {
 		c.begin()
 	}
 	if watch := i.watcher.Load(); watch != nil {
 		(*watch)(r)
 	}
+	x := &exchange{Injector: i, w: &answerWriter{ResponseWriter: w}, r: r, stream: stream, arrived: time.Now()}
+	stage := i.phase.Load()
 	x.body = &watchedBody{ReadCloser: r.Body}
 	r.Body = x.body
 	// The connection is counted until it is hijacked, so this never adds to
@@ -154,11 +154,11 @@ func (x *exchange) play() ending {
 		}
 		from = time.Now()
 	}
-	due := from.Add(x.verdict.Latency)
-	if !x.sleepUntil(due) {
-		return x.gone()
-	}
 	if x.verdict.Latency > 0 {
+		due := from.Add(x.verdict.Latency)
+		if !x.sleepUntil(due) {
+			return x.gone()
+		}
 		x.meter.waited(due)
 	}
 	return x.act()
@@ -243,7 +243,7 @@ func (x *exchange) behave() ending {
 	if x.healthy != nil {
 		return x.forward()
 	}
-	if !x.sleep(time.Now().Add(x.cfg.Stub.Latency), nil) {
+	if late := x.cfg.Stub.Latency; late > 0 && !x.sleep(time.Now().Add(late), nil) {
 		return x.gone()
 	}
 	if x.cfg.Stub.WebSocket != nil && x.form() == (fault.Form{}) && x.asksForSocket() {

@@ -19,6 +19,7 @@ type dependency struct {
 	player *fault.Player
 	faults *fault.Phase // of the phase
 	during string
+	since  time.Duration        // when that began
 	lots   map[*fault.Rule]*lot // of the phase
 	stays  []*visit             // that hang or are parked in the phase, in the order of arrival
 	seen   []time.Duration      // arrivals, in order
@@ -64,6 +65,7 @@ func newDependency(w *playing, number int) (*dependency, error) {
 // enter changes the phase: who hangs or is parked goes on.
 func (d *dependency) enter(phase string) {
 	stays := d.stays
+	d.since = d.now
 	d.faults, d.during, d.lots, d.stays = d.player.Phase(phase), phase, map[*fault.Rule]*lot{}, nil
 	d.asks = map[string]fault.Request{}
 	for _, v := range stays {
@@ -96,6 +98,7 @@ func (l *lot) release(numbers []int) {
 // caller leaves.
 func (d *dependency) arrive(r *request, over func(reply)) (leave func()) {
 	q := d.asked(r)
+	q.At = d.now - d.since
 	v := &visit{dep: d, verdict: d.faults.Decide(q), over: over}
 	d.seen = append(d.seen, d.now)
 	a := trace.Attempt{
@@ -161,6 +164,14 @@ func (v *visit) act() {
 	if rule == nil {
 		rule = &fault.Rule{Action: fault.ActionPass}
 	}
+	if end, over := unanswered(rule.H2); over {
+		if end == trace.OutcomeHang {
+			v.hang()
+			return
+		}
+		d.after(v.verdict.Latency, func() { v.end(reply{outcome: end}, false) })
+		return
+	}
 	switch rule.Action {
 	case fault.ActionPass:
 		took := upstreamTook
@@ -172,7 +183,7 @@ func (v *visit) act() {
 				good.status = s
 			}
 		}
-		v.answer(good, took, rule.Form)
+		v.answer(good, took, rule)
 	case fault.ActionHang:
 		v.hang()
 	case fault.ActionReset:
@@ -180,7 +191,11 @@ func (v *visit) act() {
 	case fault.ActionClose, fault.ActionGarbage:
 		d.after(v.verdict.Latency, func() { v.end(reply{outcome: trace.OutcomeFIN}, false) })
 	default:
-		v.answer(reply{outcome: trace.OutcomeAnswered, answer: &rule.Respond, status: rule.Respond.Status}, 0, rule.Form)
+		status := rule.Respond.Status
+		if rule.Respond.GRPC != nil {
+			status = http.StatusOK
+		}
+		v.answer(reply{outcome: trace.OutcomeAnswered, answer: &rule.Respond, status: status}, 0, rule)
 	}
 }
 
@@ -191,12 +206,9 @@ func (v *visit) hang() {
 }
 
 // answer sends an answer in the form that the rule gives it.
-func (v *visit) answer(a reply, took time.Duration, f fault.Form) {
-	var body int64
-	if a.answer != nil {
-		body = int64(len(a.answer.Body)) + a.answer.Fill
-	}
-	switch f.Ends() {
+func (v *visit) answer(a reply, took time.Duration, rule *fault.Rule) {
+	body := sizeOf(a.answer)
+	switch endOf(rule, a.answer) {
 	case fault.ActionHang:
 		v.hang()
 		return
@@ -206,7 +218,7 @@ func (v *visit) answer(a reply, took time.Duration, f fault.Form) {
 		a = reply{outcome: trace.OutcomeFIN}
 	default:
 	}
-	v.dep.after(v.verdict.Latency+took+f.Takes(body), func() { v.end(a, false) })
+	v.dep.after(v.verdict.Latency+took+rule.Form.Takes(body), func() { v.end(a, false) })
 }
 
 // park holds the request at its rule's gate.

@@ -109,10 +109,15 @@ func ruleWords(r fault.Rule) string {
 	}
 	switch r.Action {
 	case fault.ActionRespond:
-		parts = append(parts, strconv.Itoa(r.Respond.Status))
-	case fault.ActionPass:
+		if r.Respond.GRPC == nil {
+			parts = append(parts, strconv.Itoa(r.Respond.Status))
+		}
+	case fault.ActionPass, fault.ActionTLS, fault.ActionSettings:
 	default:
 		parts = append(parts, string(r.Action))
+	}
+	if words := experiments.ProtocolWords(r); words != "" {
+		parts = append(parts, words)
 	}
 	if matched(r) {
 		parts = append(parts, "for "+r.Match.String())
@@ -125,6 +130,9 @@ func ruleWords(r fault.Rule) string {
 func selectionWords(s fault.Select) string {
 	words := ""
 	part := strconv.FormatFloat(100*float64(s.Num)/float64(s.Den), 'g', 4, 64) + "%"
+	if s.Ramp != nil {
+		part = s.Ramp.String()
+	}
 	switch s.Kind {
 	case fault.SelectRatio:
 		words = part
@@ -170,6 +178,7 @@ func supposed(plan *experiments.Plan) []string {
 	} else {
 		out = append(out, "it has no fallback, as no class fallback is declared")
 	}
+	out = append(out, protocolsSupposed(plan)...)
 	patient := func(r fault.Rule) bool { return r.Action == fault.ActionHang || r.Latency.Longest() > plan.Timeout/4 }
 	if _, guessed := timeouts(plan); anyFault(plan, guessed, patient) {
 		out = append(out, fmt.Sprintf("it gives up on %s after %s, half of load.timeout, as no assertion says when", strings.Join(names(guessed), ", "), plan.Timeout/2))
