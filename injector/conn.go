@@ -107,13 +107,21 @@ func (c *conn) Close() error {
 	return c.Conn.Close()
 }
 
-// slow has so many bytes a second sent from now on, until enough; 0: as many as there are.
-func (c *conn) slow(rate int64, enough <-chan struct{}) {
+// slow has so many bytes a second sent from now on, until enough, or until the caller is
+// gone; 0: as many as there are.
+func (c *conn) slow(rate int64, enough, gone <-chan struct{}) {
 	if rate == 0 {
 		c.pace.Store(nil)
 		return
 	}
-	c.pace.Store(&pacer{pace: pace{rate: rate}, enough: enough})
+	c.pace.Store(&pacer{pace: pace{rate: rate}, enough: enough, gone: gone})
+}
+
+// heed has what is sent slowly, and has not begun, end with another channel.
+func (c *conn) heed(gone <-chan struct{}) {
+	if s := c.pace.Load(); s != nil {
+		c.pace.Store(&pacer{pace: s.pace, enough: s.enough, gone: gone})
+	}
 }
 
 // pacer sends at a pace. Who sends on a connection does so alone.
@@ -121,6 +129,7 @@ type pacer struct {
 	pace
 
 	enough <-chan struct{}
+	gone   <-chan struct{}
 }
 
 // write sends p, piece by piece.
@@ -132,6 +141,9 @@ func (s *pacer) write(c *conn, p []byte) (int, error) {
 		case <-timer.C:
 		case <-s.enough:
 			timer.Stop()
+		case <-s.gone:
+			timer.Stop()
+			return sent, net.ErrClosed
 		case <-c.closed:
 			timer.Stop()
 			return sent, net.ErrClosed

@@ -178,7 +178,7 @@ func (x *exchange) takeBody() (io.Closer, error) {
 	rule := x.verdict.Rule
 	if rule != nil && rule.ReadRate > 0 {
 		x.narrow()
-		x.r.Body = &slowBody{ReadCloser: x.r.Body, pace: pace{rate: rule.ReadRate}, wait: x.sleepUntil}
+		x.r.Body = &slowBody{ReadCloser: x.r.Body, pace: pace{rate: rule.ReadRate}, wait: x.readUntil}
 	}
 	if x.healthy == nil || rule != nil && rule.Action != fault.ActionPass {
 		_, err := io.Copy(io.Discard, x.r.Body)
