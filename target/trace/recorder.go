@@ -16,6 +16,7 @@ type Recorder struct {
 	inFlight     map[string]struct{}
 	arrivals     map[arrivalKey]int
 	anonymous    map[string][]time.Duration // arrivals without an id by injector, sorted
+	blind        map[string][]Blind         // by injector, in the order of time
 	seq          map[string]int
 	calls        pile[Call]
 	attempts     pile[Attempt]
@@ -34,6 +35,7 @@ func NewRecorder(epoch time.Time) *Recorder {
 		inFlight:  map[string]struct{}{},
 		arrivals:  map[arrivalKey]int{},
 		anonymous: map[string][]time.Duration{},
+		blind:     map[string][]Blind{},
 		seq:       map[string]int{},
 	}
 }
@@ -126,7 +128,8 @@ func (r *Recorder) Arrivals(injector, id string) int {
 
 // Reached reports whether an ended call may have reached the injector, by what was
 // recorded up to now: an attempt has its id, or one without an id arrived while it
-// was under way. It is the opposite of what [Trace.Join] calls short or lost.
+// was under way, or the injector was blind. It is the opposite of what [Trace.Join] calls
+// short or lost.
 func (r *Recorder) Reached(injector string, c Call) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -135,7 +138,7 @@ func (r *Recorder) Reached(injector string, c Call) bool {
 	}
 	at := r.anonymous[injector]
 	i, _ := slices.BinarySearch(at, c.Send)
-	return i < len(at) && at[i] <= c.End
+	return i < len(at) && at[i] <= c.End || blindDuring(r.blind[injector], c.Send, c.End)
 }
 
 // inserted puts an instant in its place among sorted ones, mostly at their end.
@@ -154,11 +157,14 @@ func (r *Recorder) InFlight() int {
 	return len(r.inFlight)
 }
 
-// Mark records an event.
+// Mark records an event. Those of one injector's door come in the order of time.
 func (r *Recorder) Mark(m Mark) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.marks = append(r.marks, m)
+	if m.Kind == MarkDoorShut || m.Kind == MarkDoorOpen {
+		r.blind[m.Subject] = door(r.blind[m.Subject], m)
+	}
 }
 
 // Phase records what became of a phase.

@@ -103,6 +103,8 @@ const (
 	MarkPhaseEnd   MarkKind = "phase_end"
 	MarkFaultOn    MarkKind = "fault_on"  // Subject is the injector
 	MarkFaultOff   MarkKind = "fault_off" // Subject is the injector
+	MarkDoorShut   MarkKind = "door_shut" // Subject is the injector, Text what becomes of those who connect; before the door begins to shut
+	MarkDoorOpen   MarkKind = "door_open" // Subject is the injector; after it serves all who connect again
 	MarkLaunch     MarkKind = "launch"    // the SUT was started by faultline, fresh
 	MarkReady      MarkKind = "ready"
 	MarkRung       MarkKind = "rung" // Text is the chosen correlation rung
