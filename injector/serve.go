@@ -30,6 +30,7 @@ type exchange struct {
 	spared  string
 	uses    bool // of the limits, one faulted request; and one that is held
 	holds   bool
+	late    bool // it waited for the door to open
 }
 
 // ending is how an exchange ended.
@@ -58,7 +59,7 @@ func (i *Injector) serve(w http.ResponseWriter, r *http.Request) {
 	x := &exchange{Injector: i, w: &answerWriter{ResponseWriter: w}, r: r, stream: stream, arrived: time.Now()}
 	stage := i.phase.Load()
 	if c, ok := connOf(r); ok && !overH2 {
-		c.begin()
+		x.late = c.begin()
 	}
 	if watch := i.watcher.Load(); watch != nil {
 		(*watch)(r)
@@ -117,6 +118,7 @@ func (x *exchange) attempt() trace.Attempt {
 		Path:     x.r.URL.Path,
 		Arr:      x.offset(x.arrived),
 		Spared:   x.spared,
+		Late:     x.late,
 	}
 	a.ID, a.By, _ = x.cfg.Correlator.Identify(match.Request{Header: x.r.Header, URI: x.r.RequestURI, Body: x.look})
 	if x.verdict.Rule != nil {

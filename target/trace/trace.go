@@ -77,6 +77,7 @@ type Attempt struct {
 	Action   string        `json:"action,omitempty"` // what that rule does
 	Delay    time.Duration `json:"delay,omitempty"`  // the latency that it drew
 	Detail   string        `json:"detail,omitempty"` // what came instead of a request that could be read; for a WebSocket, what faults did to its messages; why a fault was not played
+	Late     bool          `json:"late,omitempty"`   // it waited behind a door that was deaf until that opened: it came some time before Arr
 	Spared   string        `json:"spared,omitempty"` // the fault rule that would have hit it, and the limit that had it pass
 }
 
