@@ -143,14 +143,19 @@ func (e *evidence) shorts(b Breaker) Check {
 	}
 }
 
-// firstFault is when the first attempt arrived at an injector that a fault hit.
+// firstFault is when the first attempt arrived at an injector that a fault hit, or when its
+// door was shut first.
 func (e *evidence) firstFault(injector string) time.Duration {
+	first := forever
+	if blind := e.trace.Blind(injector); len(blind) > 0 {
+		first = blind[0].From
+	}
 	for i := range e.trace.Attempts {
 		if a := &e.trace.Attempts[i]; a.Injector == injector && a.Rule != "" {
-			return a.Arr
+			return min(first, a.Arr)
 		}
 	}
-	return forever
+	return first
 }
 
 // arrivals says how much later than the fastest the first attempts arrived while
@@ -231,6 +236,10 @@ func (e *evidence) fired(p Phase) []Check {
 	var cs []Check
 	for _, inj := range sortedKeys(p.Faults) {
 		for _, r := range p.Faults[inj] {
+			if r.Action.Door() {
+				cs = append(cs, e.wasShut(p, inj, r)...)
+				continue
+			}
 			seen, hit, example := e.hits(p.Name, inj, r)
 			if seen == 0 {
 				continue

@@ -46,12 +46,12 @@ func (r Closes) expected() string {
 }
 
 // clear is when the dependency was well again: the later of the window's start,
-// the mark that the fault is off, and the last faulted outcome by t; and by when
+// the marks that the fault is off and the door open, and the last faulted outcome by t; and by when
 // the SUT had recorded that outcome.
 func (v *view) clear(e *evidence, w Interval, t time.Duration) Interval {
 	at := Interval{w.Lo, w.Lo}
 	for _, m := range e.trace.Marks {
-		if m.Kind == trace.MarkFaultOff && m.Subject == v.breaker.Injector && m.At <= t {
+		if (m.Kind == trace.MarkFaultOff || m.Kind == trace.MarkDoorOpen) && m.Subject == v.breaker.Injector && m.At <= t {
 			at = Interval{max(at.Lo, m.At), max(at.Hi, m.At)}
 		}
 	}

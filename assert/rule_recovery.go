@@ -63,10 +63,15 @@ func (e *evidence) faultBefore(injector string, a Assertion) (f ended, why strin
 	return e.clearBy(injector, f)
 }
 
-// clearBy finds when the dependency was well: the later of the mark that the
-// fault is off and the end of the last attempt that it had hit.
+// clearBy finds when the dependency was well: the latest of the mark that the
+// fault is off, the mark that the door is open, and the end of the last attempt that it had hit.
 func (e *evidence) clearBy(injector string, f ended) (ended, string) {
 	hit := false
+	for _, b := range e.trace.Blind(injector) {
+		if b.From < f.to && b.To >= f.from && b.To < forever {
+			hit, f.at = true, max(f.at, b.To)
+		}
+	}
 	for _, m := range e.trace.Marks {
 		if m.Kind == trace.MarkFaultOff && m.Subject == injector && m.At < f.to {
 			f.at = max(f.at, m.At)
