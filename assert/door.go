@@ -48,18 +48,40 @@ func touched(blind []trace.Blind, c *trace.Call) bool {
 	return slices.ContainsFunc(blind, func(b trace.Blind) bool { return b.Touches(c.Send, c.End) })
 }
 
+// ceased is by when the SUT had recorded all outcomes of a call that met a blind time. One
+// that it has not answered, since its client left, it may be at for as long as it likes: no
+// attempt shows when it gave up.
+func ceased(c *trace.Call) time.Duration {
+	if c.Answered() {
+		return c.End
+	}
+	return forever
+}
+
 // unseen takes in a call that met a blind time, if it may have asked the breaker, or told it
 // of an outcome, in this era.
 func (v *view) unseen(c *trace.Joined) {
-	if other := c.Call.Instance != "" && v.instance != "" && c.Call.Instance != v.instance; other || c.Call.Send > v.era.Hi || over(&c.Call) < v.era.Lo {
+	if other := c.Call.Instance != "" && v.instance != "" && c.Call.Instance != v.instance; other || c.Call.Send > v.era.Hi || ceased(&c.Call) < v.era.Lo {
 		return
 	}
 	at := &trace.Attempt{Injector: v.breaker.Injector, ID: c.Call.ID, Phase: c.Call.Phase, Arr: c.Call.End, Dep: trace.None, Abandon: trace.None}
-	end := over(&c.Call)
+	end := ceased(&c.Call)
 	v.adm = append(v.adm, &admission{
-		call: c, attempt: at, lo: c.Call.Send, hi: c.Call.End, o: end, early: c.Call.Send, settled: end, settle: end,
+		call: c, attempt: at, lo: c.Call.Send, hi: c.Call.End, o: c.Call.End, early: c.Call.Send, settled: end, settle: end,
 		failMay: true, slowMay: true, count: 1, last: c.Call.End, ghost: true,
 	})
+}
+
+// tail is until when calls that met the door before this era may have been held up by it: a
+// connection that began in vain goes on doing so when the door is open again.
+func (v *view) tail() time.Duration {
+	tail := time.Duration(0)
+	for i := range v.join.Calls {
+		if c := &v.join.Calls[i]; c.Call.Send <= v.era.Lo && ceased(&c.Call) >= v.era.Lo && touched(v.join.Blind, &c.Call) {
+			tail = max(tail, ceased(&c.Call))
+		}
+	}
+	return tail
 }
 
 // heard reports whether an attempt without an id is one of this era. One that waited behind
@@ -130,7 +152,7 @@ func (e *evidence) shutIn(injector string, a Assertion) (trace.Blind, bool) {
 			return b, true
 		}
 		for _, p := range e.trace.Phases {
-			if p.Name == a.Phase && b.Touches(p.From, p.To) {
+			if p.Name == a.Phase && b.From < p.To && b.To > p.From {
 				return b, true
 			}
 		}
@@ -168,7 +190,7 @@ func (e *evidence) behindDoor(a Assertion, v Verdict) Verdict {
 	if harmOfDoor(a.Rule).hits(v, Check{}) && v.Result != Inconclusive && v.Result != Skipped {
 		v.Result, v.Margin, v.Reason = Inconclusive, "", "what was seen is not all"
 	}
-	if v.Result != Inconclusive || e.clientSide(a.Rule) {
+	if v.Result != Inconclusive || clientSide(a.Rule) {
 		return v
 	}
 	unseen := fmt.Sprintf("the door of %s was shut (%s): what came to it then left no sign", injector, b.Why)
@@ -182,7 +204,7 @@ func (e *evidence) behindDoor(a Assertion, v Verdict) Verdict {
 
 // clientSide reports whether a rule is about what clients get, so that no door hides any
 // of it.
-func (e *evidence) clientSide(r Rule) bool {
+func clientSide(r Rule) bool {
 	switch r := r.(type) {
 	case Latency, FallbackForbidden, steadyState:
 		return true
@@ -253,7 +275,7 @@ func (e *evidence) wasShut(p Phase, injector string, r fault.Rule) []Check {
 		observed = "the trace does not say that it was"
 	}
 	return []Check{{
-		Name: checkFired, Phase: p.Name, OK: shut, Expected: "fault " + r.ID + " shuts the door of " + injector, Observed: observed,
+		Name: checkDoor, Phase: p.Name, OK: shut, Expected: "fault " + r.ID + " shuts the door of " + injector, Observed: observed,
 		Remedy: "judge a trace that this version of faultline recorded",
 	}}
 }

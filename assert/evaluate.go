@@ -228,11 +228,12 @@ func (v *view) segments(before []*view) []Segment {
 		if s.state == StateClosed && s.from.Hi == 0 && v.after() {
 			continue // Nothing shows that it was.
 		}
-		from := s.from
-		if len(before) > 0 {
-			from.Lo = max(from.Lo, before[len(before)-1].era.Hi)
+		from, to := s.from, s.to
+		if n := len(before); n > 0 {
+			shut := before[n-1].era.Hi
+			from.Lo, to.Lo = max(from.Lo, shut), max(to.Lo, shut)
 		}
-		out = append(out, Segment{State: s.state, From: from, To: s.to, Last: s.last})
+		out = append(out, Segment{State: s.state, From: from, To: to, Last: s.last})
 	}
 	return out
 }

@@ -22,6 +22,7 @@ const (
 	checkArrivals = "arrivals_late"
 	checkLost     = "never_arrived"
 	checkPressure = "cpu_pressure"
+	checkDoor     = "door_shut"
 )
 
 // integrity says where the run was not what the plan wanted.

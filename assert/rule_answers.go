@@ -273,6 +273,10 @@ func inSets(c *trace.Joined, sets []CallSet, vs []*view) (sure, may bool) {
 		sure = has(SetShort) && has(SetFailed) && c.Call.Answered()
 		return sure, sure || has(SetShort) && c.Call.Answered() || has(SetFailed) || has(SetOpen)
 	}
+	if len(c.Attempts) > 0 && touched(vs[0].join.Blind, &c.Call) {
+		// In which order its attempts were made is not known, nor whether all were seen.
+		return false, has(SetFailed) || has(SetOpen)
+	}
 	v := vs[0] // What is asked of it is in the call alone, but for the states.
 	sure = has(SetShort) && c.Kind == trace.Short || has(SetFailed) && v.callFailed(c) ||
 		has(SetOpen) && slices.ContainsFunc(vs, func(v *view) bool { return v.whileOpen(c) })
@@ -283,9 +287,6 @@ func inSets(c *trace.Joined, sets []CallSet, vs []*view) (sure, may bool) {
 func (v *view) callFailed(c *trace.Joined) bool {
 	if len(c.Attempts) == 0 {
 		return false
-	}
-	if last := &c.Attempts[len(c.Attempts)-1]; last.Arr > c.Call.End && touched(v.join.Blind, &c.Call) {
-		return true // It waited behind a shut door, and the SUT waited no longer.
 	}
 	a := &admission{call: c, attempt: &c.Attempts[len(c.Attempts)-1], lo: c.Call.Send, hi: c.Attempts[len(c.Attempts)-1].Arr}
 	v.settle(a, forever)
