@@ -38,7 +38,9 @@ func (r *reader) faults(p *Phase, v yamldoc.Value) {
 // add gives a phase one more fault, which must get along with those before it.
 func (p *Phase) add(v yamldoc.Value, injector string, rule fault.Rule) {
 	earlier := p.Faults[injector]
-	if text := fault.Against(earlier, rule, func(i int) string { return "fault " + earlier[i].ID }); text != "" {
+	if text := besideDoor(earlier, rule); text != "" {
+		v.Problemf("%s", text)
+	} else if text := fault.Against(earlier, rule, func(i int) string { return "fault " + earlier[i].ID }); text != "" {
 		v.Problemf("%s", text)
 	}
 	if p.Faults == nil {
@@ -76,11 +78,14 @@ func (r *reader) fault(m *yamldoc.Map, injector string) fault.Rule {
 			}
 		}
 	}
+	door(&rule, m)
 	return rule
 }
 
 // actions are the keys of a fault that say what happens instead of the healthy answer.
-func actions() []string { return []string{"respond", "reset", "close", "hang", "garbage", "pass"} }
+func actions() []string {
+	return slices.Concat([]string{"respond", "reset", "close", "hang", "garbage", "pass"}, doors())
+}
 
 // action reads what happens to a request that the rule hits.
 func action(rule *fault.Rule, m *yamldoc.Map) {
