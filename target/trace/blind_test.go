@@ -109,8 +109,8 @@ func TestBlindIsNeverShort(t *testing.T) {
 			}
 		}
 		got := rec.Snapshot(trace.Header{}).Join("payments", all).Calls[0]
-		if touches != (got.Kind == trace.Unknown) || touches != rec.Reached("payments", c) {
-			rt.Errorf("doors at %v, a call from %v to %v is %s, reached: %t", times, c.Send, c.End, got.Kind, rec.Reached("payments", c))
+		if touches != (got.Kind == trace.Unknown) || touches != rec.Reached("payments", c) || touches != rec.Hidden("payments", c) {
+			rt.Errorf("doors at %v, a call from %v to %v is %s, reached: %t, hidden: %t", times, c.Send, c.End, got.Kind, rec.Reached("payments", c), rec.Hidden("payments", c))
 		}
 	})
 }

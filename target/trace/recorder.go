@@ -141,6 +141,14 @@ func (r *Recorder) Reached(injector string, c Call) bool {
 	return i < len(at) && at[i] <= c.End || blindDuring(r.blind[injector], c.Send, c.End)
 }
 
+// Hidden reports whether an ended call met a door of the injector that was shut, and no
+// attempt has its id: then nothing shows whether it came there.
+func (r *Recorder) Hidden(injector string, c Call) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.arrivals[arrivalKey{injector, c.ID}] == 0 && blindDuring(r.blind[injector], c.Send, c.End)
+}
+
 // inserted puts an instant in its place among sorted ones, mostly at their end.
 func inserted(at []time.Duration, t time.Duration) []time.Duration {
 	i := len(at)
