@@ -241,6 +241,9 @@ func (e *evidence) fired(p Phase) []Check {
 				cs = append(cs, e.wasShut(p, inj, r)...)
 				continue
 			}
+			if r.Action.Layer() != fault.LayerRequest {
+				continue // Whether it hit connections is not in the trace: the run asks the injector.
+			}
 			seen, hit, example := e.hits(p.Name, inj, r)
 			if seen == 0 {
 				continue

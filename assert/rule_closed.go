@@ -153,7 +153,7 @@ func (e *evidence) shareOff(phase, injector string) string {
 		faults := p.Faults[injector]
 		for i, rule := range faults {
 			// What else a match looks at is not recorded, so who it saw is not known.
-			if !rule.Match.ByMethodAndPath() {
+			if !rule.Match.ByMethodAndPath() || rule.Action.Layer() != fault.LayerRequest {
 				continue
 			}
 			seen, hit := e.matched(phase, injector, rule, faults[:i])

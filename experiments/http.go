@@ -73,6 +73,14 @@ func httpURL(v yamldoc.Value, template string) string {
 	if template != "" {
 		text = strings.ReplaceAll(s, template, "1")
 	}
+	if checkURL(v, s, text) {
+		return s
+	}
+	return ""
+}
+
+// checkURL reports whether a text is the address of a server; s is what was written.
+func checkURL(v yamldoc.Value, s, text string) bool {
 	u, err := url.Parse(text)
 	switch {
 	case err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "":
@@ -80,9 +88,9 @@ func httpURL(v yamldoc.Value, template string) string {
 	case u.User != nil || u.RawQuery != "" || u.ForceQuery || u.Fragment != "":
 		v.Problemf("%q has a user, query or fragment; an address has scheme, host, port and perhaps a path", s)
 	default:
-		return s
+		return true
 	}
-	return ""
+	return false
 }
 
 // urlPath reads a path, with a query if there is one. Where the identity of a call

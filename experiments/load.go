@@ -86,6 +86,7 @@ func compile(doc *yamldoc.Doc, path string, seed uint64) *Plan {
 	r.load(load)
 	r.readBreakers(m.Need("breakers"))
 	r.sut(m.Need("sut"))
+	r.referenceSpeaks()
 	flawed := r.flawed()
 	r.readPhases(m.Need("phases"))
 	r.noPhases = flawed()

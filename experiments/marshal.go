@@ -80,9 +80,12 @@ func injectorsOut(injectors []Injector) *yamldoc.Out {
 		one.Put("listen", in.Listen)
 		one.PutIf(in.Upstream != "", "upstream", in.Upstream)
 		if in.Stub != nil {
-			stub := respondOut(in.Stub.Respond)
+			stub := stubOut(in.Stub.Respond)
 			stub.PutIf(in.Stub.Latency > 0, "latency", in.Stub.Latency)
 			one.Put("stub", stub)
+		}
+		if in.TLS != nil {
+			one.Put("tls", tlsOut(*in.TLS))
 		}
 		o.Put(in.Name, one)
 	}

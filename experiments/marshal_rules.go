@@ -25,18 +25,23 @@ func putFault(o *yamldoc.Out, r fault.Rule) {
 	}
 	switch r.Action {
 	case fault.ActionRespond:
-		o.Put("respond", respondOut(r.Respond))
+		putRespond(o, r.Respond)
 	case fault.ActionReset, fault.ActionClose, fault.ActionHang, fault.ActionRefuse, fault.ActionUnreachable, fault.ActionDeaf:
 		o.Put(string(r.Action), true)
 	case fault.ActionGarbage:
 		o.Put("garbage", yamldoc.FormatSize(int64(r.Garbage)))
-	case fault.ActionTLS, fault.ActionTCP, fault.ActionSettings: // Experiments have none.
+	case fault.ActionTLS:
+		o.Put("tls", handshakeOut(*r.TLS))
+	case fault.ActionSettings:
+		o.Put("settings", settingsOut(*r.Settings))
+	case fault.ActionTCP: // Experiments have none.
 	case fault.ActionPass:
-		o.PutIf(r.Latency.Longest() == 0 && r.Hold == nil && r.Form == (fault.Form{}) && r.ReadRate == 0, "pass", true)
+		o.PutIf(r.Latency.Longest() == 0 && r.Hold == nil && r.Form == (fault.Form{}) && r.ReadRate == 0 && r.H2 == nil, "pass", true)
 	}
 	o.PutIf(r.Stealth, "stealth", true)
 	o.PutIf(r.ReadRate > 0, "read", yamldoc.FormatSize(r.ReadRate)+"/s")
 	putForm(o, r.Form)
+	putH2(o, r.H2)
 }
 
 // putForm writes how an answer is sent.
@@ -96,6 +101,7 @@ func matchOut(m fault.Match) *yamldoc.Out {
 	}
 	o.PutIf(len(m.JSONPath) > 0, "jsonpath", m.JSONPath)
 	o.PutIf(m.Peer != "", "peer", m.Peer)
+	o.PutIf(m.SNI != "", "sni", m.SNI)
 	return o
 }
 

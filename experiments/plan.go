@@ -59,8 +59,8 @@ type Replica struct {
 }
 
 // Launch is a command that starts the SUT. Values of Env (and the command's
-// words) may contain {{injectors.NAME.url}}, {{injectors.NAME.addr}} and
-// {{sut.port}}.
+// words) may contain {{injectors.NAME.url}}, {{injectors.NAME.addr}},
+// {{injectors.NAME.ca_file}} (of one with TLS) and {{sut.port}}.
 type Launch struct {
 	Command []string          `json:"command" yaml:"command"`
 	Dir     string            `json:"dir,omitempty" yaml:"dir,omitempty"` // relative to the experiment's file
@@ -108,6 +108,14 @@ type Injector struct {
 	Upstream string       `json:"upstream,omitempty" yaml:"upstream,omitempty"`
 	Stub     *Stub        `json:"stub,omitempty" yaml:"stub,omitempty"`
 	Script   fault.Script `json:"script" yaml:"script"`
+	TLS      *TLS         `json:"tls,omitempty" yaml:"tls,omitempty"` // nil: plain
+}
+
+// TLS is how an injector speaks TLS, by a CA of its own.
+type TLS struct {
+	Names     []string `json:"names,omitempty" yaml:"names,omitempty"`     // of the certificate, besides localhost, 127.0.0.1 and ::1
+	Protocols []string `json:"protocols" yaml:"protocols"`                 // of ALPN, the preferred first: h2, http/1.1
+	CAFile    string   `json:"ca_file,omitempty" yaml:"ca_file,omitempty"` // where the CA's certificate is written, relative to the experiment's file; empty: to a file that goes with the run
 }
 
 // Stub is what a healthy dependency answers.

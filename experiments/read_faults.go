@@ -70,6 +70,7 @@ func (r *reader) fault(m *yamldoc.Map, injector string) fault.Rule {
 		}
 		rule.Form = fault.Form{}
 	}
+	r.http2(&rule, m)
 	rule.Hold = r.hold(m.Get("hold"), injector, rule.Latency.Longest())
 	if rule.Action == fault.ActionHang {
 		for _, key := range []string{"latency", "hold"} {
@@ -79,12 +80,17 @@ func (r *reader) fault(m *yamldoc.Map, injector string) fault.Rule {
 		}
 	}
 	door(&rule, m)
+	connections(&rule, m)
+	r.speaks(rule, m, injector)
 	return rule
 }
 
 // actions are the keys of a fault that say what happens instead of the healthy answer.
 func actions() []string {
-	return slices.Concat([]string{"respond", "reset", "close", "hang", "garbage", "pass"}, doors())
+	return slices.Concat([]string{
+		"respond", "reset", "close", "hang", "garbage", "pass",
+		"grpc", "settings", "tls",
+	}, doors())
 }
 
 // action reads what happens to a request that the rule hits.
@@ -97,6 +103,15 @@ func action(rule *fault.Rule, m *yamldoc.Map) {
 		rule.Respond = filled(rm, respond(rm, rm.Need("status")))
 		rm.Done()
 		return
+	case "grpc":
+		rule.Action, rule.Respond = fault.ActionRespond, grpcAnswer(m.Get(key))
+		return
+	case "settings":
+		rule.Action, rule.Settings = fault.ActionSettings, settings(m.Get(key))
+		return
+	case "tls":
+		rule.Action, rule.TLS = fault.ActionTLS, handshake(m.Get(key))
+		return
 	case "garbage":
 		v := m.Get(key)
 		n := v.Size(1, 1)
@@ -108,7 +123,7 @@ func action(rule *fault.Rule, m *yamldoc.Map) {
 		return
 	case "":
 		rule.Action = fault.ActionPass
-		does := slices.Concat(actions(), []string{"latency", "hold", "read"}, formKeys())
+		does := slices.Concat(actions(), []string{"latency", "hold", "read", "h2"}, formKeys())
 		if m.Exists() && !slices.ContainsFunc(does, m.Has) {
 			m.Lacks(m.Value, does, "does nothing; give it %s, latency, hold or read, or say how the answer is sent", strings.Join(actions(), ", "))
 		}

@@ -106,15 +106,11 @@ func connection(v yamldoc.Value) *fault.After {
 
 // filled reads what only a dependency's answer has beside status, headers and body.
 func filled(m *yamldoc.Map, r fault.Respond) fault.Respond {
-	fill, header := m.Get("fill"), m.Get("header_fill")
-	r.Fill, r.HeaderFill, r.RetryAfter = fill.Size(0, 1), header.Size(0, 1), retryAfter(m.Get("retry_after"))
+	fill := m.Get("fill")
+	r.Fill, r.HeaderFill, r.RetryAfter = fill.Size(0, 1), headerFill(m.Get("header_fill")), retryAfter(m.Get("retry_after"))
 	if r.Fill > 0 && (r.Status == http.StatusNoContent || r.Status == http.StatusNotModified) {
 		fill.Problemf("an answer with status %d has no body", r.Status)
 		r.Fill = 0
-	}
-	if r.HeaderFill > fault.MostHeader {
-		header.Problemf("is more than %s, the most that is made", yamldoc.FormatSize(fault.MostHeader))
-		r.HeaderFill = 0
 	}
 	return r
 }

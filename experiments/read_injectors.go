@@ -37,10 +37,10 @@ func (r *reader) readInjectors(v yamldoc.Value) {
 }
 
 func (r *reader) injector(name string, m *yamldoc.Map) {
-	in := Injector{Name: name, Listen: r.listen(m.Get("listen"))}
+	in := Injector{Name: name, Listen: r.listen(m.Get("listen")), TLS: secured(m.Get("tls"))}
 	switch m.Choice("upstream", "stub") {
 	case "upstream":
-		in.Upstream = httpURL(m.Get("upstream"), "")
+		in.Upstream = upstreamURL(m.Get("upstream"))
 	case "stub":
 		in.Stub = stub(m.Get("stub"))
 	default:
@@ -55,6 +55,9 @@ func (r *reader) injector(name string, m *yamldoc.Map) {
 func stub(v yamldoc.Value) *Stub {
 	m := v.Map("{status: 200}")
 	defer m.Done()
+	if m.Get("grpc").Exists() {
+		return &Stub{Respond: grpcStub(m), Latency: m.Get("latency").DurationOrZero(0)}
+	}
 	return &Stub{
 		Respond: filled(m, respond(m, m.Get("status"))),
 		Latency: m.Get("latency").DurationOrZero(0),

@@ -202,8 +202,11 @@ func (r *reader) template(v yamldoc.Value, text string, said map[string]bool) {
 			return
 		}
 		known = append(known, url, addr)
+		if at, ok := r.knownInjector(in); !ok || at.TLS != nil {
+			known = append(known, "{{injectors."+in+".ca_file}}")
+		}
 	}
-	if !r.injectors.blind {
+	if !r.injectors.blind && !slices.Contains(known, text) {
 		v.Problemf("%s is not a template%s", text, yamldoc.Hint(text, known))
 	}
 }

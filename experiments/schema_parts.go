@@ -111,10 +111,16 @@ func breakerSchema() schema {
 }
 
 func injectorSchema() schema {
+	stub := object(plus(plus(answerSchema(), fillSchema()), keys{"latency": ref(durationDef), "grpc": grpcSchema()}))
+	var beside []schema
+	for _, key := range httpAnswerKeys() {
+		beside = append(beside, apart("grpc", key))
+	}
 	return object(keys{
 		"listen":   {"type": "string", "pattern": ":[0-9]+$"},
-		"upstream": ref(urlDef),
-		"stub":     object(plus(plus(answerSchema(), fillSchema()), keys{"latency": ref(durationDef)})),
+		"upstream": {"type": "string", "pattern": "^(https?|h2c)://.+$"},
+		"stub":     stub.with("allOf", beside),
+		"tls":      tlsSchema(),
 	}).with("oneOf", anyKey("upstream", "stub"))
 }
 
@@ -184,6 +190,7 @@ func matchSchema() schema {
 		"grpc":  {"type": "string", "pattern": `^[^/*]+/([^/*]+|\*)$`},
 		"query": named(ref(textDef)), "header": named(schema{"anyOf": []schema{ref(textDef), regex}}),
 		"jsonpath": jsonPathSchema(), "peer": {"type": "string", "pattern": "^[0-9A-Fa-f:.]+(/[0-9]+)?$"},
+		"sni": {"type": "string", "pattern": `^(\*\.)?[^*:/ ]+$`},
 	}).with("allOf", []schema{apart("grpc", "method"), apart("grpc", "path")})
 }
 
@@ -231,15 +238,17 @@ func faultSchema() schema {
 		}},
 		"refuse": isTrue(), "unreachable": isTrue(), "deaf": isTrue(),
 		"respond": answer, "reset": isTrue(), "close": isTrue(), "hang": isTrue(), "garbage": ref(sizeDef), "pass": isTrue(), "read": ref(throughputDef),
+		"grpc": grpcSchema(), "settings": settingsSchema(), "tls": handshakeSchema(),
+		"h2":      h2Schema(),
 		"latency": latencySchema(),
 		"hold":    object(keys{"max": ref(durationDef), "rejected": count(1), "one_by_one": boolean()}, "max"),
 		"stealth": boolean(),
-	})).with("anyOf", anyKey(slices.Concat(actions(), []string{"latency", "hold", "read"}, formKeys())...)).with("allOf", []schema{
+	})).with("anyOf", anyKey(slices.Concat(actions(), []string{"latency", "hold", "read", "h2"}, formKeys())...)).with("allOf", append(protocolSchemas(), []schema{
 		{"if": schema{"anyOf": anyKey("reset", "close", "hang", "garbage")}, "then": schema{"not": schema{"anyOf": anyKey(formKeys()...)}}},
-		{"if": schema{"anyOf": anyKey(doors()...)}, "then": schema{"not": schema{"anyOf": anyKey(slices.Concat(ofRequests(), formKeys())...)}}},
+		{"if": schema{"anyOf": anyKey(doors()...)}, "then": schema{"not": schema{"anyOf": anyKey(slices.Concat(ofRequests(), formKeys(), []string{"h2"})...)}}},
 		apart("drip", "slice"), apart("cut", "connection"),
 		{"if": required("sticky"), "then": schema{"anyOf": anyKey(selections()...)}},
 		apart(actions()...), apart(selections()...), apart("hang", "latency"), apart("hang", "hold"),
 		{"if": schema{"required": []string{"stealth"}, "properties": schema{"stealth": schema{"const": true}}}, "then": schema{"anyOf": anyKey("reset", "close")}},
-	})
+	}...))
 }

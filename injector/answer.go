@@ -67,7 +67,11 @@ func mayHaveBody(status int) bool {
 	return status != http.StatusNoContent && status != http.StatusNotModified
 }
 
-// answer sends a. The last byte is sent apart from the others, so that the end
+// onePiece is how long a body may be, in bytes, that no caller is slow to read: net/http sends it
+// together with the head.
+const onePiece = 1 << 10
+
+// answer sends a. The last byte of a longer body is sent apart from the others, so that the end
 // is stamped when it is near also if the caller reads slowly.
 func (x *exchange) answer(a answer) ending {
 	if x.r.Context().Err() != nil {
@@ -75,7 +79,11 @@ func (x *exchange) answer(a answer) ending {
 	}
 	maps.Copy(x.w.Header(), a.header)
 	x.w.WriteHeader(a.status)
-	if n := int64(len(a.body)) + a.fill; n > 0 && x.r.Method != http.MethodHead {
+	switch n := int64(len(a.body)) + a.fill; {
+	case n == 0 || x.r.Method == http.MethodHead:
+	case n <= onePiece && a.fill == 0:
+		_, _ = x.w.Write(a.body) // x.w keeps the error.
+	default:
 		body := bytes.NewReader(a.body)
 		x.w.sendFrom(body, n-1)
 		x.w.sendFrom(body, 1)

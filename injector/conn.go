@@ -49,6 +49,8 @@ type conn struct {
 	closed   chan struct{}
 	close    func()                // closes closed, once
 	pace     atomic.Pointer[pacer] // of what is sent; nil: none
+	idle     atomic.Bool           // it waits for a request
+	limited  atomic.Bool           // there is a time by which to have read
 
 	mu     sync.Mutex
 	busy   bool      // a request was read and is served
@@ -70,20 +72,19 @@ const headBytes = 24
 // Read watches what the caller sends, and how it leaves.
 func (c *conn) Read(p []byte) (int, error) {
 	n, err := c.Conn.Read(p)
-	now := time.Now()
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	// A request being served, its body is read into large buffers. A single byte is
 	// net/http looking whether the caller left: it begins the next request.
 	if ahead := c.busy && len(p) == 1; n > 0 && (ahead || !c.busy) {
 		if c.size == 0 {
-			c.since, c.phase = now, c.injector.phase.Load().name
+			c.since, c.phase = time.Now(), c.injector.phase.Load().name
 		}
 		c.size += int64(n)
 		c.head = append(c.head, p[:min(n, headBytes-len(c.head))]...)
 	}
 	if errors.Is(err, io.EOF) || errors.Is(err, syscall.ECONNRESET) {
-		c.left, c.reset = now, errors.Is(err, syscall.ECONNRESET)
+		c.left, c.reset = time.Now(), errors.Is(err, syscall.ECONNRESET)
 	}
 	return n, err
 }
@@ -142,6 +143,21 @@ func (s *pacer) write(c *conn, p []byte) (int, error) {
 			return sent, err
 		}
 	}
+}
+
+// SetReadDeadline spares the network what changes nothing: the server says several times in every
+// request that there is no such time.
+func (c *conn) SetReadDeadline(t time.Time) error {
+	if is := !t.IsZero(); c.limited.Swap(is) || is {
+		return c.Conn.SetReadDeadline(t)
+	}
+	return nil
+}
+
+// SetDeadline is one for reading as well.
+func (c *conn) SetDeadline(t time.Time) error {
+	c.limited.Store(!t.IsZero())
+	return c.Conn.SetDeadline(t)
 }
 
 // CloseWrite lets the server end a connection softly, where the network can.
@@ -249,40 +265,38 @@ func connOf(r *http.Request) (*conn, bool) {
 // loop, which has ended before Close waits.
 func (i *Injector) track(nc net.Conn, s http.ConnState) {
 	c, ours := nc.(*conn)
+	if !ours {
+		return // There is no other: it comes from watched.
+	}
+	c.idle.Store(s == http.StateNew || s == http.StateIdle)
 	switch s {
 	case http.StateNew:
 		i.work.Add(1)
-		i.idle(nc, true)
+		i.known(c, true)
 	case http.StateIdle:
-		if ours {
-			c.end()
-		}
-		i.idle(nc, true)
+		c.end()
 		if i.phase.Load().door != "" {
 			_ = nc.Close()
 		}
 	case http.StateClosed:
-		if ours {
-			i.recordUnread(c)
-		}
-		i.idle(nc, false)
+		i.recordUnread(c)
+		i.known(c, false)
 		i.work.Done()
 	case http.StateHijacked:
-		i.idle(nc, false)
+		i.known(c, false)
 		i.work.Done()
 	case http.StateActive:
-		i.idle(nc, false)
 	}
 }
 
-// idle notes whether a connection waits for a request.
-func (i *Injector) idle(nc net.Conn, is bool) {
+// known notes a connection that the server has.
+func (i *Injector) known(c *conn, is bool) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	if is {
-		i.idling[nc] = true
+		i.conns[c] = true
 	} else {
-		delete(i.idling, nc)
+		delete(i.conns, c)
 	}
 }
 

@@ -84,7 +84,7 @@ type Injector struct {
 
 	watcher atomic.Pointer[func(*http.Request)]
 	mu      sync.Mutex
-	idling  map[net.Conn]bool // guarded by mu; connections that wait for a request
+	conns   map[*conn]bool // guarded by mu; connections that the server has
 	// multiplexed are the connections of HTTP/2, and whose settings they have (nil: a sound
 	// server's); guarded by mu.
 	multiplexed map[*h2.Conn]*phase
@@ -156,7 +156,7 @@ func build(cfg Config) (*Injector, error) {
 		cfg.DialUpstream = new(net.Dialer).DialContext
 	}
 	i := &Injector{
-		cfg: cfg, log: cfg.Logger, idling: map[net.Conn]bool{}, multiplexed: map[*h2.Conn]*phase{},
+		cfg: cfg, log: cfg.Logger, conns: map[*conn]bool{}, multiplexed: map[*h2.Conn]*phase{},
 		wake: make(chan struct{}, 1), rest: func() {},
 	}
 	i.budget, i.meter = newBudget(cfg.Limits), newMeter()

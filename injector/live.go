@@ -278,9 +278,11 @@ func (i *Injector) markOff(what string) { i.mark(trace.MarkFaultOff, what) }
 // closeIdle closes the connections that wait for a request.
 func (i *Injector) closeIdle() {
 	i.mu.Lock()
-	idle := slices.Collect(maps.Keys(i.idling))
+	all := slices.Collect(maps.Keys(i.conns))
 	i.mu.Unlock()
-	for _, c := range idle {
-		_ = c.Close()
+	for _, c := range all {
+		if c.idle.Load() {
+			_ = c.Close()
+		}
 	}
 }

@@ -156,11 +156,11 @@ func (x *exchange) play() ending {
 		}
 		from = time.Now()
 	}
-	due := from.Add(x.verdict.Latency)
-	if !x.sleepUntil(due) {
-		return x.gone()
-	}
 	if x.verdict.Latency > 0 {
+		due := from.Add(x.verdict.Latency)
+		if !x.sleepUntil(due) {
+			return x.gone()
+		}
 		x.meter.waited(due)
 	}
 	return x.act()
@@ -245,7 +245,7 @@ func (x *exchange) behave() ending {
 	if x.healthy != nil {
 		return x.forward()
 	}
-	if !x.sleep(time.Now().Add(x.cfg.Stub.Latency), nil) {
+	if late := x.cfg.Stub.Latency; late > 0 && !x.sleep(time.Now().Add(late), nil) {
 		return x.gone()
 	}
 	if x.cfg.Stub.WebSocket != nil && x.form() == (fault.Form{}) && x.asksForSocket() {

@@ -319,11 +319,16 @@ func waitPids(t *testing.T, log string, names ...string) []int {
 	return pids
 }
 
+// wantGone wants processes to have ended, or to be past everything but their own end: the
+// kernel takes a killed one's memory first, and the rest when it comes to it.
 func wantGone(t *testing.T, pids []int) {
 	t.Helper()
 	for _, pid := range pids {
-		if running(pid) {
-			t.Errorf("process %d still runs", pid)
+		for limit := time.Now().Add(5 * time.Second); running(pid); time.Sleep(time.Millisecond) {
+			if time.Now().After(limit) {
+				t.Errorf("process %d still runs", pid)
+				break
+			}
 		}
 	}
 }

@@ -224,7 +224,7 @@ func occupy(t *testing.T) string {
 }
 
 // vacant returns an address that nobody listens at.
-func vacant(t *testing.T) string {
+func vacant(t testing.TB) string {
 	t.Helper()
 	var lc net.ListenConfig
 	for range 100 {
@@ -247,7 +247,7 @@ func vacant(t *testing.T) string {
 }
 
 // refused reports whether nobody listens at an address.
-func refused(t *testing.T, addr string) bool {
+func refused(t testing.TB, addr string) bool {
 	t.Helper()
 	c, err := new(net.Dialer).DialContext(t.Context(), "tcp", addr)
 	if err != nil {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/faultline-go/faultline/assert/report"
 	"github.com/faultline-go/faultline/experiments"
+	"github.com/faultline-go/faultline/experiments/run"
 	"github.com/faultline-go/faultline/injector"
 	"github.com/faultline-go/faultline/injector/control"
 	"github.com/faultline-go/faultline/injector/fault"
@@ -142,6 +143,9 @@ type injection struct {
 	phases    []injectPhase
 	control   *control.Config // nil: faults cannot be changed from outside
 	jumps     chan jump       // from there
+
+	plan   []experiments.Injector // of an experiment, in the order of injectors
+	folder string                 // which it lies in
 }
 
 // injectPhase is a time with the same faults.
@@ -201,7 +205,7 @@ func (f injectFlags) fromFile(file string) (injection, error) {
 	if err != nil {
 		return injection{}, err
 	}
-	in := injection{name: plan.Name, seed: plan.Seed}
+	in := injection{name: plan.Name, seed: plan.Seed, plan: plan.Injectors, folder: filepath.Dir(file)}
 	if f.given("seed") {
 		in.seed = uint64(f.seed)
 	}
@@ -209,7 +213,7 @@ func (f injectFlags) fromFile(file string) (injection, error) {
 		return injection{}, err
 	}
 	for _, i := range plan.Injectors {
-		cfg := injector.Config{Name: i.Name, Addr: i.Listen, Upstream: i.Upstream, Script: i.Script}
+		cfg := injector.Config{Name: i.Name, Addr: i.Listen, Upstream: i.Upstream, Script: i.Script, TLS: run.Secured(i.TLS)}
 		if i.Stub != nil {
 			cfg.Stub = injector.Stub{Respond: i.Stub.Respond, Latency: i.Stub.Latency}
 		}

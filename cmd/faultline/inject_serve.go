@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"github.com/faultline-go/faultline/assert/report"
+	"github.com/faultline-go/faultline/experiments"
+	"github.com/faultline-go/faultline/experiments/run"
 	"github.com/faultline-go/faultline/injector"
 	"github.com/faultline-go/faultline/injector/control"
 	"github.com/faultline-go/faultline/injector/fault"
@@ -22,19 +24,23 @@ import (
 // inject listens, plays the phases and writes the trace. It returns the exit code.
 func (a app) inject(ctx context.Context, in injection, file string) int {
 	rec := trace.NewRecorder(time.Now())
+	t := newTeller(rec, a.say)
 	running, err := startInjectors(ctx, in, rec)
 	var api *control.Server
 	s := &stage{app: a, in: in, running: running, rec: rec, phase: in.phases[0].Name} // They listen in it.
 	if err == nil {
 		api, err = a.startControl(ctx, in, running, rec)
 	}
+	var cas map[string]string
 	if err == nil {
-		_, err = io.WriteString(a.stdout, describeInjection(in, running)+describeControl(in, api))
+		cas, err = run.WriteCAs(in.plan, running, in.folder, "")
+	}
+	if err == nil {
+		_, err = io.WriteString(a.stdout, describeInjection(in, running, cas)+describeControl(in, api))
 	}
 	if err == nil {
 		telling, hush := context.WithCancel(ctx)
 		var teller sync.WaitGroup
-		t := newTeller(in, rec, a.say)
 		teller.Go(func() { t.tell(telling) })
 		s.play(ctx)
 		hush()
@@ -42,6 +48,7 @@ func (a app) inject(ctx context.Context, in injection, file string) int {
 		err = closeInjection(api, running)
 		t.line()
 		t.total()
+		a.tellMisfits(in, running)
 		a.say("ledger %s", rec.Snapshot(trace.Header{}).LedgerHash())
 	} else {
 		err = errors.Join(err, closeInjection(api, running))
@@ -172,7 +179,7 @@ func (a app) waitPhase(ctx context.Context, in injection, n int, name string) (o
 }
 
 // describeInjection says where which dependency listens, and who answers.
-func describeInjection(in injection, running []*injector.Injector) string {
+func describeInjection(in injection, running []*injector.Injector, cas map[string]string) string {
 	var b strings.Builder
 	for k, i := range running {
 		cfg := in.injectors[k]
@@ -181,10 +188,13 @@ func describeInjection(in injection, running []*injector.Injector) string {
 			name = cfg.Name + " "
 		}
 		answer := fmt.Sprintf("answering %d", max(cfg.Stub.Status, 200))
+		if cfg.Stub.GRPC != nil {
+			answer = "answering " + experiments.ProtocolWords(fault.Rule{Respond: cfg.Stub.Respond})
+		}
 		if cfg.Upstream != "" {
 			answer = "in front of " + cfg.Upstream
 		}
-		fmt.Fprintf(&b, "%slistening on %s, %s\n", name, i.URL(), answer)
+		fmt.Fprintf(&b, "%slistening on %s, %s%s\n", name, i.URL(), answer, trustInWords(cfg, cas))
 	}
 	if in.byFlags {
 		fmt.Fprintf(&b, "  fault%s\n", faultsInWords(in, in.phases[0]))
@@ -215,17 +225,28 @@ func actionInWords(r fault.Rule) string {
 	var b strings.Builder
 	switch r.Action {
 	case fault.ActionRespond:
-		fmt.Fprintf(&b, "respond %d", r.Respond.Status)
+		if r.Respond.GRPC == nil {
+			fmt.Fprintf(&b, "respond %d", r.Respond.Status)
+		}
 	case fault.ActionPass:
-		b.WriteString("pass")
+		if r.H2 == nil {
+			b.WriteString("pass")
+		}
 	case fault.ActionRefuse:
 		return "refuse all connections"
 	case fault.ActionUnreachable, fault.ActionDeaf:
 		return string(r.Action) + " to all connections"
-	case fault.ActionReset, fault.ActionClose, fault.ActionHang, fault.ActionTLS, fault.ActionTCP, fault.ActionSettings:
+	case fault.ActionReset, fault.ActionClose, fault.ActionHang, fault.ActionTCP:
 		b.WriteString(string(r.Action))
+	case fault.ActionTLS, fault.ActionSettings: // Of these, the words below are all.
 	case fault.ActionGarbage:
 		fmt.Fprintf(&b, "%d bytes of garbage", r.Garbage)
+	}
+	if words := experiments.ProtocolWords(r); words != "" {
+		if b.Len() > 0 {
+			b.WriteString(", ")
+		}
+		b.WriteString(words)
 	}
 	if r.Stealth {
 		b.WriteString(" before the first byte")
@@ -256,7 +277,11 @@ func ruleInWords(r fault.Rule) string {
 	if r.Match.Method != "" {
 		b.WriteString(" " + r.Match.Method)
 	}
-	b.WriteString(" requests")
+	if r.Action.Layer() == fault.LayerRequest {
+		b.WriteString(" requests")
+	} else {
+		b.WriteString(" connections")
+	}
 	if r.Match.Path != "" {
 		b.WriteString(" of " + r.Match.Path)
 	}

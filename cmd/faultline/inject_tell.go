@@ -3,50 +3,80 @@ package main
 import (
 	"context"
 	"fmt"
+	"maps"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
+	"github.com/faultline-go/faultline/injector"
 	"github.com/faultline-go/faultline/target/trace"
 )
 
-// teller counts what reached the injectors of inject and tells of it.
+// teller counts what reaches the injectors of inject and tells of it.
 type teller struct {
-	in   injection
-	rec  *trace.Recorder
 	say  func(format string, args ...any)
+	rec  *trace.Recorder
 	last tally
 	told bool // that an upstream could not be reached
+
+	mu  sync.Mutex
+	now tally // guarded by mu
 }
 
-// tally counts requests, per outcome in words those that have ended.
+// tally counts requests, those that have ended by how they did.
 type tally struct {
 	arrived, hit int
-	ended        map[string]int
+	ended        map[end]int
 	unreached    string // the injector whose upstream was not there
 }
 
-func newTeller(in injection, rec *trace.Recorder, say func(string, ...any)) *teller {
-	return &teller{in: in, rec: rec, say: say}
+// end is what is told of how an attempt ended.
+type end struct {
+	outcome trace.Outcome
+	status  int
+	left    bool // by the caller
 }
 
-// tellShare bounds what telling costs: counting takes all that was recorded, and
-// where that is much, a line comes less often than once a second.
-const tellShare = 20
+func endOf(a trace.Attempt) end { return end{a.Outcome, a.Status, a.Abandon != trace.None} }
+
+// newTeller returns one that counts what is recorded from now on.
+func newTeller(rec *trace.Recorder, say func(string, ...any)) *teller {
+	t := &teller{say: say, rec: rec, now: tally{ended: map[end]int{}}}
+	rec.OnArrival(t.arrived)
+	rec.OnDeparture(t.departed)
+	return t
+}
+
+func (t *teller) arrived(a trace.Attempt) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.now.arrived++
+	if a.Rule != "" {
+		t.now.hit++
+	}
+}
+
+func (t *teller) departed(a trace.Attempt) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.now.ended[endOf(a)]++
+	if a.Outcome == trace.OutcomeUpstream {
+		t.now.unreached = a.Injector
+	}
+}
 
 // tell prints a line a second until ctx ends.
 func (t *teller) tell(ctx context.Context) {
-	timer := time.NewTimer(time.Second)
-	defer timer.Stop()
+	ticker := time.NewTicker(time.Second)
+	defer ticker.Stop()
 	for {
 		select {
 		case <-ctx.Done():
 			return
-		case <-timer.C:
+		case <-ticker.C:
+			t.line()
 		}
-		began := time.Now()
-		t.line()
-		timer.Reset(max(time.Second, tellShare*time.Since(began)))
 	}
 }
 
@@ -55,9 +85,9 @@ func (t *teller) line() {
 	now := t.count()
 	defer func() { t.last = now }()
 	since := map[string]int{}
-	for word, n := range now.ended {
-		if more := n - t.last.ended[word]; more > 0 {
-			since[word] = more
+	for e, n := range now.ended {
+		if more := n - t.last.ended[e]; more > 0 {
+			since[e.word()] += more
 		}
 	}
 	arrived := now.arrived - t.last.arrived
@@ -78,45 +108,39 @@ func (t *teller) line() {
 // total tells what came altogether.
 func (t *teller) total() {
 	parts := []string{fmt.Sprintf("in all %d arrived, %d hit", t.last.arrived, t.last.hit)}
-	if len(t.last.ended) > 0 {
-		parts = append(parts, pairs(t.last.ended, ":"))
+	words := map[string]int{}
+	for e, n := range t.last.ended {
+		words[e.word()] += n
+	}
+	if len(words) > 0 {
+		parts = append(parts, pairs(words, ":"))
 	}
 	t.say("%s", strings.Join(parts, " | "))
 }
 
-// count looks at all that was recorded.
+// count is what was counted up to now.
 func (t *teller) count() tally {
-	c := tally{ended: map[string]int{}}
-	for _, a := range t.rec.Snapshot(trace.Header{}).Attempts {
-		c.arrived++
-		if a.Rule != "" {
-			c.hit++
-		}
-		if word := ended(a); word != "" {
-			c.ended[word]++
-		}
-		if a.Outcome == trace.OutcomeUpstream {
-			c.unreached = a.Injector
-		}
-	}
-	return c
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	now := t.now
+	now.ended = maps.Clone(now.ended)
+	return now
 }
 
 // unreachable is how an attempt is called whose upstream was not there.
 const unreachable = "unreachable"
 
-// ended says how an attempt ended: its status, or what happened to its connection.
-// It says nothing of one that has not.
-func ended(a trace.Attempt) string {
-	switch a.Outcome {
+// word says how an attempt ended: its status, or what happened to its connection.
+func (e end) word() string {
+	switch e.outcome {
 	case trace.OutcomeAnswered:
-		return strconv.Itoa(a.Status)
+		return strconv.Itoa(e.status)
 	case trace.OutcomeReset:
 		return "reset"
 	case trace.OutcomeFIN:
 		return "closed"
 	case trace.OutcomeHang:
-		if a.Abandon != trace.None {
+		if e.left {
 			return "abandoned"
 		}
 		return "hung"
@@ -124,5 +148,27 @@ func ended(a trace.Attempt) string {
 		return unreachable
 	case trace.OutcomeOpen:
 	}
-	return ""
+	return "open"
+}
+
+// trustInWords says what callers of a dependency with TLS have to trust.
+func trustInWords(cfg injector.Config, cas map[string]string) string {
+	switch file := cas[cfg.Name]; {
+	case cfg.TLS == nil:
+		return ""
+	case file == "":
+		return "; callers cannot trust its certificate, as injectors." + cfg.Name + ".tls names no ca_file"
+	default:
+		return "; callers have to trust " + file
+	}
+}
+
+// tellMisfits tells of faults that were not played, as the callers' protocol does not know
+// them.
+func (a app) tellMisfits(in injection, running []*injector.Injector) {
+	for k, i := range running {
+		for _, m := range i.Misfits() {
+			a.say("injector %s: %s was met %d times and not played, but answered 501: %s", in.injectors[k].Name, m.Rule, m.Met, m.What)
+		}
+	}
 }

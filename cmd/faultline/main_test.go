@@ -17,7 +17,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	testscript.Main(m, map[string]func(){"faultline": main, "service": service})
+	testscript.Main(m, map[string]func(){"faultline": main, "service": service, "bare": bare})
 }
 
 // The scripts run the built program, because exit codes and signals are those of

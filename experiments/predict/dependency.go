@@ -172,6 +172,14 @@ func (v *visit) act() {
 	if rule == nil {
 		rule = &fault.Rule{Action: fault.ActionPass}
 	}
+	if end, over := unanswered(rule.H2); over {
+		if end == trace.OutcomeHang {
+			v.hang()
+			return
+		}
+		d.after(v.verdict.Latency, func() { v.end(reply{outcome: end}, false) })
+		return
+	}
 	switch rule.Action {
 	case fault.ActionPass:
 		took := upstreamTook
@@ -183,7 +191,7 @@ func (v *visit) act() {
 				good.status = s
 			}
 		}
-		v.answer(good, took, rule.Form)
+		v.answer(good, took, rule)
 	case fault.ActionHang:
 		v.hang()
 	case fault.ActionReset:
@@ -191,7 +199,11 @@ func (v *visit) act() {
 	case fault.ActionClose, fault.ActionGarbage:
 		d.after(v.verdict.Latency, func() { v.end(reply{outcome: trace.OutcomeFIN}, false) })
 	default:
-		v.answer(reply{outcome: trace.OutcomeAnswered, answer: &rule.Respond, status: rule.Respond.Status}, 0, rule.Form)
+		status := rule.Respond.Status
+		if rule.Respond.GRPC != nil {
+			status = http.StatusOK
+		}
+		v.answer(reply{outcome: trace.OutcomeAnswered, answer: &rule.Respond, status: status}, 0, rule)
 	}
 }
 
@@ -202,12 +214,9 @@ func (v *visit) hang() {
 }
 
 // answer sends an answer in the form that the rule gives it.
-func (v *visit) answer(a reply, took time.Duration, f fault.Form) {
-	var body int64
-	if a.answer != nil {
-		body = int64(len(a.answer.Body)) + a.answer.Fill
-	}
-	switch f.Ends() {
+func (v *visit) answer(a reply, took time.Duration, rule *fault.Rule) {
+	body := sizeOf(a.answer)
+	switch endOf(rule, a.answer) {
 	case fault.ActionHang:
 		v.hang()
 		return
@@ -217,7 +226,7 @@ func (v *visit) answer(a reply, took time.Duration, f fault.Form) {
 		a = reply{outcome: trace.OutcomeFIN}
 	default:
 	}
-	v.dep.after(v.verdict.Latency+took+f.Takes(body), func() { v.end(a, false) })
+	v.dep.after(v.verdict.Latency+took+rule.Form.Takes(body), func() { v.end(a, false) })
 }
 
 // park holds the request at its rule's gate.

@@ -109,10 +109,15 @@ func ruleWords(r fault.Rule) string {
 	}
 	switch r.Action {
 	case fault.ActionRespond:
-		parts = append(parts, strconv.Itoa(r.Respond.Status))
-	case fault.ActionPass:
+		if r.Respond.GRPC == nil {
+			parts = append(parts, strconv.Itoa(r.Respond.Status))
+		}
+	case fault.ActionPass, fault.ActionTLS, fault.ActionSettings:
 	default:
 		parts = append(parts, string(r.Action))
+	}
+	if words := experiments.ProtocolWords(r); words != "" {
+		parts = append(parts, words)
 	}
 	if matched(r) {
 		parts = append(parts, "for "+r.Match.String())
@@ -171,6 +176,7 @@ func supposed(plan *experiments.Plan) []string {
 	} else {
 		out = append(out, "it has no fallback, as no class fallback is declared")
 	}
+	out = append(out, protocolsSupposed(plan)...)
 	waits := []fault.Action{fault.ActionHang, fault.ActionUnreachable, fault.ActionDeaf}
 	patient := func(r fault.Rule) bool {
 		return slices.Contains(waits, r.Action) || r.Latency.Longest() > plan.Timeout/4

@@ -45,6 +45,10 @@ func (j *judging) one(v assert.Verdict) (Assertion, error) {
 			return out, nil
 		}
 	}
+	if reason, remedy := unforeseen(j.plan, a); reason != "" {
+		out.Can, out.Observed, out.Reason, out.Remedy = NotPredicted, "", reason, remedy
+		return out, nil
+	}
 	switch v.Result {
 	case assert.Pass:
 		out.Reason, out.Remedy = "", ""

@@ -58,6 +58,7 @@ func suited(m fault.Match, q fault.Request) fault.Request {
 	if m.Peer != "" {
 		q.Peer, _, _ = strings.Cut(m.Peer, "/")
 	}
+	q.SNI = strings.Replace(m.SNI, "*", "x", 1)
 	if len(m.JSONPath) > 0 {
 		body := bodyOf(m.JSONPath)
 		q.Body = func() []byte { return body }

@@ -59,6 +59,7 @@ func warnings(plan *experiments.Plan, phases []Phase) []Warning {
 	for i, p := range plan.Phases {
 		out = append(out, crowd(plan, p)...)
 		out = append(out, holds(plan, p)...)
+		out = append(out, storms(plan, p)...)
 		out = append(out, overtaking(plan, p, phases[i])...)
 	}
 	return out

@@ -141,7 +141,7 @@ func (r *runner) unreached(t match.Target, c trace.Call) error {
 		if a.Unread() && t.Depends(a.Injector) {
 			return &PreconditionError{
 				What:   fmt.Sprintf("target %s (%s %s) was called, and what reached its dependency %s was %s", t.Name, t.Method, t.Path, a.Injector, a.Detail),
-				Remedy: "have the SUT call the dependency by HTTP/1.1, or HTTP/2 with prior knowledge, at the injector's URL",
+				Remedy: r.unreadRemedy(a.Injector),
 			}
 		}
 	}
@@ -151,6 +151,15 @@ func (r *runner) unreached(t match.Target, c trace.Call) error {
 		Remedy: "point the SUT's dependency at the injector's address (sut.launch.env with {{injectors." + t.DependsOn[0] + ".url}}), " +
 			"or correct depends_on, and send a request that no cache answers",
 	}
+}
+
+// unreadRemedy is what helps where nothing that arrived was a request.
+func (r *runner) unreadRemedy(injector string) string {
+	if file, ok := r.caFiles[injector]; ok {
+		return fmt.Sprintf("have the SUT call the dependency at %s and trust the certificate in %s (sut.launch.env with {{injectors.%s.ca_file}}, or tls.ca_file)",
+			r.live.injectors[injector].URL(), file, injector)
+	}
+	return "have the SUT call the dependency by HTTP/1.1, or HTTP/2 with prior knowledge, at the injector's URL"
 }
 
 // atReplica names the replica that a call went to.

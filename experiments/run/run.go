@@ -1,6 +1,7 @@
 package run
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"log/slog"
@@ -69,8 +70,9 @@ func (e *PreconditionError) Error() string {
 }
 
 // Run carries out plan. It returns a *PreconditionError when the SUT never got
-// ready, died, or does not call the dependency, and when an upstream behind an
-// injector could not be reached; a partial Result comes with it when something was
+// ready, died, or does not call the dependency, when an upstream behind an injector
+// could not be reached, when a fault was met in a protocol that does not know it, and when one of connections
+// met none; a partial Result comes with it when something was
 // recorded. Everything that was started is stopped before it returns. A context that
 // ends when the plan has been carried out makes the run no interrupted one; it ends
 // the patience with the SUT.
@@ -89,7 +91,7 @@ func Run(ctx context.Context, plan *experiments.Plan, opt Options) (*Result, err
 	case interrupted:
 		err = nil // It follows from the interruption.
 	case err == nil:
-		err = r.upstreamFailed(res.Trace)
+		err = cmp.Or(r.misfits(), r.upstreamFailed(res.Trace), r.unmet(res.Trace))
 	}
 	return res, err
 }

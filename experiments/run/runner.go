@@ -39,6 +39,8 @@ type runner struct {
 	baseURL   string
 	replicas  []experiments.Replica // in place of baseURL
 	watchers  []func()
+	caFiles   map[string]string // by injector, of those with TLS
+	caFolder  string            // goes with the run; empty: there is none
 }
 
 // probePhase is where the calls belong that are made before the first phase; no
@@ -105,6 +107,9 @@ func (r *runner) carryOut(ctx context.Context) error {
 	if err := r.probe(ctx); err != nil {
 		return r.orDeath(ctx, err)
 	}
+	if err := r.misfits(); err != nil { // The stub's: probes meet no fault.
+		return err
+	}
 	r.startProgress(ctx)
 	r.startStallWatch(ctx)
 	r.startPressureWatch(ctx)
@@ -131,7 +136,7 @@ func (r *runner) startInjectors(ctx context.Context) error {
 		cfg := injector.Config{
 			Name: in.Name, Addr: in.Listen, Listen: r.opt.Listen, DialUpstream: r.opt.Dial,
 			Upstream: in.Upstream, Script: in.Script, Phase: probePhase, Seed: r.plan.Seed,
-			Recorder: r.rec, Correlator: r.corr, Logger: r.log,
+			Recorder: r.rec, Correlator: r.corr, Logger: r.log, TLS: Secured(in.TLS),
 		}
 		if in.Stub != nil {
 			cfg.Stub = injector.Stub{Respond: in.Stub.Respond, Latency: in.Stub.Latency}
@@ -143,7 +148,7 @@ func (r *runner) startInjectors(ctx context.Context) error {
 		r.injectors = append(r.injectors, inj)
 		r.live.injectors[in.Name] = inj
 	}
-	return nil
+	return r.writeCAs()
 }
 
 // startSUT starts or finds the system under test and waits until it is ready.
@@ -208,6 +213,9 @@ func (r *runner) launch(ctx context.Context, l experiments.Launch) error {
 	for i, in := range r.plan.Injectors {
 		vars["injectors."+in.Name+".url"] = r.injectors[i].URL()
 		vars["injectors."+in.Name+".addr"] = r.injectors[i].Addr()
+		if file, ok := r.caFiles[in.Name]; ok {
+			vars["injectors."+in.Name+".ca_file"] = file
+		}
 	}
 	port, release, err := target.FreePort(ctx)
 	if err != nil {
@@ -296,5 +304,6 @@ func (r *runner) stop(ctx context.Context) error {
 	for _, in := range r.injectors {
 		errs = append(errs, in.Close())
 	}
+	errs = append(errs, r.removeCAs())
 	return errors.Join(errs...)
 }

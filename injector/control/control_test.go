@@ -319,6 +319,21 @@ func TestLedger(t *testing.T) {
 	a.want(201, "", "POST", "/v1/faults", `{"rule":{"select":{"kind":"all"},"action":"pass","latency":{"min":60000000000,"max":60000000000}},"ttl":"1m"}`)
 }
 
+// A fault that says nothing of whom it selects is for all, as in an experiment.
+func TestFaultForAll(t *testing.T) {
+	a := begin(t, control.Config{}, injector.Config{}, "dep")
+	a.want(201, "", "POST", "/v1/faults", `{"rule":{"action":"respond","respond":{"status":418}},"ttl":"15m"}`)
+	if s := a.call(0); s != 418 {
+		t.Errorf("an added fault answered %d", s)
+	}
+	a.want(200, "", "POST", "/v1/clear", "")
+	a.want(200, "", "PUT", "/v1/plan", `{"phases":{"out":[{"action":"respond","respond":{"status":418}}]}}`)
+	a.want(200, "", "POST", "/v1/phase", `{"name":"out"}`)
+	if s := a.call(0); s != 418 {
+		t.Errorf("a planned fault answered %d", s)
+	}
+}
+
 // What has no end yet is named, so that it can be read again.
 func TestLedgerOfWhatIsOpen(t *testing.T) {
 	a := begin(t, control.Config{}, injector.Config{}, "dep")

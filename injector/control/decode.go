@@ -19,6 +19,9 @@ const (
 
 // read decodes the body of a request strictly. An empty body is {} where that may be.
 func read(w http.ResponseWriter, r *http.Request, limit int64, optional bool, to any) *problem {
+	if optional && r.ContentLength == 0 {
+		return nil // Who clears by hand need not know what JSON is; pages of others are told by their origin.
+	}
 	if !isJSON(r) {
 		return refuse(http.StatusUnsupportedMediaType, "media_type", "send Content-Type: application/json")
 	}

@@ -71,6 +71,8 @@ func TestWritesAreJSON(t *testing.T) {
 		}
 	}
 	a.want(200, "", "POST", "/v1/clear", `{}`, "Content-Type", "application/json; charset=UTF-8")
+	a.want(200, "", "POST", "/v1/clear", "", "Content-Type", "") // In a hurry.
+	a.want(403, "foreign_origin", "POST", "/v1/clear", "", "Content-Type", "", "Origin", "http://evil.example")
 	a.want(400, "bad_body", "POST", "/v1/clear", `{"all":true}`)
 	a.want(413, "too_large", "POST", "/v1/clear", strings.Repeat(" ", 1<<17))
 	a.want(413, "too_large", "PUT", "/v1/plan", strings.Repeat(" ", 1<<23))

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"hash/fnv"
 	"net/http"
+	"reflect"
 	"slices"
 	"strings"
 	"time"
@@ -146,6 +147,11 @@ func (s *Server) putPlan(w http.ResponseWriter, r *http.Request) (*result, *prob
 	if p := read(w, r, maxPlan, false, &script); p != nil {
 		return nil, p
 	}
+	for _, rules := range script.Phases {
+		for k := range rules {
+			forAll(&rules[k])
+		}
+	}
 	version := uint64(0)
 	if r.Header.Get("If-Match") != "" {
 		tag, now := etag(i)
@@ -164,6 +170,13 @@ func (s *Server) putPlan(w http.ResponseWriter, r *http.Request) (*result, *prob
 		return nil, p
 	}
 	return &result{status: http.StatusOK, etag: tag, body: PlanSet{Injector: i.State().Injector, Plan: now}}, nil
+}
+
+// forAll has a rule that says nothing of whom it selects be for all requests that match.
+func forAll(r *fault.Rule) {
+	if reflect.ValueOf(r.Select).IsZero() {
+		r.Select.Kind = fault.SelectAll
+	}
 }
 
 // matches reports whether a tag is in the lists of If-Match (RFC 9110, section 13.1.1).
@@ -247,6 +260,7 @@ func (s *Server) postFault(w http.ResponseWriter, r *http.Request) (*result, *pr
 	if err != nil {
 		return nil, refuse(http.StatusUnprocessableEntity, "invalid", fmt.Sprintf("ttl %q: a fault needs a time to live, as 30s, and at most %v", body.TTL, injector.MostTTL))
 	}
+	forAll(&body.Rule)
 	id, err := i.Apply(body.Rule, ttl)
 	if err != nil {
 		return nil, refused(err)

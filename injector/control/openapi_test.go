@@ -165,6 +165,7 @@ func TestDocumentIsTrue(t *testing.T) {
 	try(one, "POST", "/v1/faults", fault)
 	try(one, "GET", "/v1/state", "")
 	try(one, "POST", "/v1/faults", `{"rule":{"action":"reset"},"ttl":"1m"}`)
+	try(one, "POST", "/v1/faults", `{"rule":{"action":"reset"},"ttl":"1h"}`)
 	try(one, "DELETE", "/v1/faults", "")
 	try(one, "POST", "/v1/clear", "")
 	try(one, "POST", "/v1/clear", "{}")

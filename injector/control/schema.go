@@ -103,7 +103,7 @@ func (s schemas) structure(t reflect.Type) object {
 func musts() map[reflect.Type][]string {
 	return map[reflect.Type][]string{
 		reflect.TypeFor[fault.Script](): {"phases"},
-		reflect.TypeFor[fault.Rule]():   {"select", "action"},
+		reflect.TypeFor[fault.Rule]():   {"action"},
 		reflect.TypeFor[fault.Select](): {"kind"},
 	}
 }

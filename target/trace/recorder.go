@@ -15,15 +15,21 @@ type Recorder struct {
 	singleFlight bool
 	inFlight     map[string]struct{}
 	arrivals     map[arrivalKey]int
-	anonymous    map[string][]time.Duration // arrivals without an id by injector, sorted
-	blind        map[string][]Blind         // by injector, in the order of time
-	seq          map[string]int
+	blind        map[string][]Blind // by injector, in the order of time
+	sources      map[string]*source // by injector
 	calls        pile[Call]
 	attempts     pile[Attempt]
 	marks        []Mark
 	phases       []Phase
 	onCall       func(Call)
 	onArrival    func(Attempt)
+	onDeparture  func(Attempt)
+}
+
+// source is what came to one injector.
+type source struct {
+	seq       int             // the number of the last arrival
+	anonymous []time.Duration // arrivals without an id, sorted
 }
 
 type arrivalKey struct{ injector, id string }
@@ -31,12 +37,11 @@ type arrivalKey struct{ injector, id string }
 // NewRecorder returns a recorder whose instants count from epoch.
 func NewRecorder(epoch time.Time) *Recorder {
 	return &Recorder{
-		epoch:     epoch,
-		inFlight:  map[string]struct{}{},
-		arrivals:  map[arrivalKey]int{},
-		anonymous: map[string][]time.Duration{},
-		blind:     map[string][]Blind{},
-		seq:       map[string]int{},
+		epoch:    epoch,
+		inFlight: map[string]struct{}{},
+		arrivals: map[arrivalKey]int{},
+		sources:  map[string]*source{},
+		blind:    map[string][]Blind{},
 	}
 }
 
@@ -53,6 +58,10 @@ func (r *Recorder) OnCall(f func(Call)) { r.onCall = f }
 // OnArrival sets what is told of every arrival, after it was recorded and
 // outside the recorder's lock. It is set before the run starts.
 func (r *Recorder) OnArrival(f func(Attempt)) { r.onArrival = f }
+
+// OnDeparture sets what is told of every attempt that has its end, after that was
+// recorded and outside the recorder's lock. It is set before the run starts.
+func (r *Recorder) OnDeparture(f func(Attempt)) { r.onDeparture = f }
 
 // SingleFlight turns on joining by containment: a request without an id that
 // arrives while exactly one call is in flight belongs to that call. An attempt that
@@ -86,8 +95,13 @@ func (r *Recorder) Ended(c Call) {
 // the handle that [Recorder.Departed] takes.
 func (r *Recorder) Arrived(a Attempt) (handle int) {
 	r.mu.Lock()
-	r.seq[a.Injector]++
-	a.Seq = r.seq[a.Injector]
+	from := r.sources[a.Injector]
+	if from == nil {
+		from = &source{}
+		r.sources[a.Injector] = from
+	}
+	from.seq++
+	a.Seq = from.seq
 	a.Dep, a.Abandon = None, None
 	if a.ID == "" && r.singleFlight && len(r.inFlight) == 1 && !a.Unread() {
 		for id := range r.inFlight {
@@ -97,7 +111,7 @@ func (r *Recorder) Arrived(a Attempt) (handle int) {
 	if a.ID != "" {
 		r.arrivals[arrivalKey{a.Injector, a.ID}]++
 	} else {
-		r.anonymous[a.Injector] = inserted(r.anonymous[a.Injector], a.Arr)
+		from.anonymous = inserted(from.anonymous, a.Arr)
 	}
 	handle = r.attempts.add(a)
 	r.mu.Unlock()
@@ -114,8 +128,15 @@ const BySingleFlight = "single_flight"
 // recorder's lock: it sets fields and nothing else.
 func (r *Recorder) Departed(handle int, complete func(*Attempt)) {
 	r.mu.Lock()
-	defer r.mu.Unlock()
-	complete(r.attempts.at(handle))
+	at := r.attempts.at(handle)
+	complete(at)
+	if r.onDeparture == nil {
+		r.mu.Unlock()
+		return
+	}
+	a := *at
+	r.mu.Unlock()
+	r.onDeparture(a)
 }
 
 // Arrivals returns how many attempts with the id of a call have reached the
@@ -136,9 +157,15 @@ func (r *Recorder) Reached(injector string, c Call) bool {
 	if r.arrivals[arrivalKey{injector, c.ID}] > 0 {
 		return true
 	}
-	at := r.anonymous[injector]
-	i, _ := slices.BinarySearch(at, c.Send)
-	return i < len(at) && at[i] <= c.End || blindDuring(r.blind[injector], c.Send, c.End)
+	if blindDuring(r.blind[injector], c.Send, c.End) {
+		return true
+	}
+	from := r.sources[injector]
+	if from == nil {
+		return false
+	}
+	i, _ := slices.BinarySearch(from.anonymous, c.Send)
+	return i < len(from.anonymous) && from.anonymous[i] <= c.End
 }
 
 // Hidden reports whether an ended call met a door of the injector that was shut, and no
