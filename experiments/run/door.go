@@ -13,17 +13,24 @@ import (
 func (r *runner) shuttable() error {
 	for _, p := range r.plan.Phases {
 		for _, in := range r.plan.Injectors {
-			for _, rule := range p.Faults[in.Name] {
-				if !rule.Action.Door() {
-					continue
-				}
-				err := injector.CanShut(rule.Action)
-				if r.opt.Listen != nil && rule.Action != fault.ActionDeaf {
-					err = fmt.Errorf("it needs the operating system's network: %w", errors.ErrUnsupported)
-				}
-				if err != nil {
-					return &PreconditionError{What: fmt.Sprintf("phase %s: %s of %s cannot be had: %v", p.Name, rule.Action, in.Name, err)}
-				}
+			if err := r.canShut(p.Faults[in.Name]); err != nil {
+				return &PreconditionError{What: fmt.Sprintf("phase %s: a fault of %s cannot be had: %v", p.Name, in.Name, err)}
+			}
+		}
+	}
+	return nil
+}
+
+// canShut says why a door among these faults cannot be had here.
+func (r *runner) canShut(rules []fault.Rule) error {
+	for _, rule := range rules {
+		switch a := rule.Action; {
+		case !a.Door():
+		case r.opt.Listen != nil && a != fault.ActionDeaf:
+			return fmt.Errorf("%s needs the operating system's network: %w", a, errors.ErrUnsupported)
+		default:
+			if err := injector.CanShut(a); err != nil {
+				return fmt.Errorf("%s: %w", a, err)
 			}
 		}
 	}

@@ -214,7 +214,7 @@ func TestDoorThatCannotBeHad(t *testing.T) {
 	n := memnet.New(1)
 	res, err := run.Run(t.Context(), plan, run.Options{Tool: "test", Listen: n.Listen, Dial: n.DialContext})
 	precondition, ok := errors.AsType[*run.PreconditionError](err)
-	if !ok || !strings.Contains(precondition.What, "phase outage: refuse of primary cannot be had") {
+	if !ok || !strings.Contains(precondition.What, "phase outage: a fault of primary cannot be had: refuse needs") {
 		t.Errorf("got %v", err)
 	}
 	if res != nil && res.Trace != nil && len(res.Trace.Calls) > 0 {
