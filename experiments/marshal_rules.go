@@ -117,13 +117,16 @@ func putSelection(o *yamldoc.Out, s fault.Select) {
 	below := &yamldoc.Out{}
 	switch s.Kind {
 	case fault.SelectRatio:
-		o.Put("ratio", share())
+		o.PutIf(s.Ramp == nil, "ratio", share())
 	case fault.SelectShuffle:
 		below.Put("of", share())
 		below.Put("draw", drawShuffle)
 		below.Put("block", s.Block)
 		o.Put("ratio", below)
 	case fault.SelectRandom:
+		if s.Ramp != nil {
+			break
+		}
 		below.Put("of", share())
 		below.Put("draw", drawRandom)
 		o.Put("ratio", below)
@@ -140,6 +143,9 @@ func putSelection(o *yamldoc.Out, s fault.Select) {
 		below.Put("gap", s.Gap)
 		o.Put("burst", below)
 	case fault.SelectAll:
+	}
+	if s.Ramp != nil {
+		o.Put("ratio", ratioRampOut(s))
 	}
 	switch key := s.Sticky; key.By {
 	case fault.StickyHeader, fault.StickyCookie:

@@ -22,6 +22,7 @@ func (r *reader) faults(p *Phase, v yamldoc.Value) {
 		injector := r.injectors.referOr(at)
 		rule := r.fault(m, injector)
 		rule.ID = p.Name + "/" + strconv.Itoa(i)
+		p.rampsFit(m, rule)
 		m.Done()
 		if injector == "" {
 			continue
@@ -52,7 +53,7 @@ func (p *Phase) add(v yamldoc.Value, injector string, rule fault.Rule) {
 func (r *reader) fault(m *yamldoc.Map, injector string) fault.Rule {
 	rule := fault.Rule{
 		Match:   requestMatch(m.Get("match")),
-		Select:  selection(m),
+		Select:  r.selection(m),
 		Latency: r.latency(m.Get("latency")),
 	}
 	action(&rule, m)

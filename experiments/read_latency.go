@@ -20,7 +20,7 @@ import (
 
 // laws are the keys of a latency, of which it has one.
 func laws() []string {
-	return []string{"fixed", "uniform", "normal", "lognormal", "exponential", "pareto", "table", "trace"}
+	return []string{"fixed", "uniform", "normal", "lognormal", "exponential", "pareto", "table", "trace", rampFrom, rampSteps}
 }
 
 // latency reads what is added to a request's time.
@@ -28,6 +28,10 @@ func (r *reader) latency(v yamldoc.Value) fault.Latency {
 	m := v.Map("{fixed: 5ms}")
 	defer m.Done()
 	key := m.Choice(laws()...)
+	if key == rampFrom || key == rampSteps {
+		return r.latencyRamp(m, key)
+	}
+	straight(m, key)
 	if key == "" {
 		if m.Exists() {
 			m.Lacks(m.Value, laws(), "says none of %s, as {fixed: 60ms} or {uniform: [10ms, 50ms]}", strings.Join(laws(), ", "))

@@ -203,7 +203,8 @@ func jsonPathSchema() schema {
 func latencySchema() schema {
 	number := schema{"type": "number", "minimum": 0.01, "maximum": 100}
 	points := named(ref(durationDef)).with("propertyNames", schema{"pattern": `^p(0|[1-9][0-9]*)(\.[0-9]+)?$`}).with("required", []string{"p0", "p100"})
-	return object(keys{
+	ramp, together := rampSchema("latency", ref(durationDef))
+	return object(plus(ramp, keys{
 		"fixed": ref(durationDef), "uniform": uniformSchema(),
 		"normal":      object(keys{"mean": ref(durationDef), "sd": ref(durationDef), "cap": ref(durationDef)}, "mean", "sd"),
 		"lognormal":   object(keys{"median": ref(durationDef), "p99": ref(durationDef), "sigma": number, "cap": ref(durationDef)}, "median").with("oneOf", anyKey("p99", "sigma")),
@@ -211,15 +212,18 @@ func latencySchema() schema {
 		"pareto":      object(keys{"min": ref(durationDef), "alpha": number, "cap": ref(durationDef)}, "min", "alpha", "cap"),
 		"table":       object(keys{"points": points, "scale": oneOf("linear", "log")}, "points"),
 		"trace":       {"anyOf": []schema{some(ref(durationDef)), object(keys{"file": ref(textDef)}, "file")}},
-	}).with("oneOf", anyKey(laws()...))
+	})).with("oneOf", anyKey(laws()...)).with("dependentRequired", together)
 }
 
 // ratioSchema is a share, or one with how it is drawn.
 func ratioSchema() schema {
-	drawn := object(keys{
+	ramp, together := rampSchema("ratio", ref(shareDef))
+	drawn := object(plus(ramp, keys{
 		"of": ref(shareDef), "draw": oneOf(drawEven, drawShuffle, drawRandom),
 		"block": {"type": "integer", "minimum": 2, "maximum": largestBlock},
-	}, "of").with("if", required("block")).with("then", schema{
+	})).with("oneOf", anyKey(ratioShapes()...)).with("dependentRequired", together).with("not", schema{
+		"anyOf": anyKey(rampFrom, rampSteps), "required": []string{"draw"}, "properties": map[string]any{"draw": schema{"const": drawShuffle}},
+	}).with("if", required("block")).with("then", schema{
 		"required": []string{"draw"}, "properties": map[string]any{"draw": schema{"const": drawShuffle}},
 	})
 	return schema{"anyOf": []schema{ref(shareDef), drawn}}

@@ -35,6 +35,8 @@ type Config struct {
 	// Phase is the one that is on when the injector begins to listen: the first caller
 	// meets its faults. Empty: a healthy one.
 	Phase  string
+	First  *First              // begins Phase with the first request; nil: it begins with Start
+	Watch  func(*http.Request) // as Injector.Watch, from the first request on; nil: nobody
 	Seed   uint64
 	Limits Limits
 	TLS    *TLS // nil: plain
@@ -159,6 +161,7 @@ func build(cfg Config) (*Injector, error) {
 		cfg: cfg, log: cfg.Logger, conns: map[*conn]bool{}, multiplexed: map[*h2.Conn]*phase{},
 		wake: make(chan struct{}, 1), rest: func() {},
 	}
+	i.Watch(cfg.Watch)
 	i.budget, i.meter = newBudget(cfg.Limits), newMeter()
 	if i.log == nil {
 		i.log = slog.New(slog.DiscardHandler)
@@ -190,6 +193,7 @@ func build(cfg Config) (*Injector, error) {
 		return nil, errors.Join(errs...)
 	}
 	first := p.newPhase(cfg.Phase, p.player.Phase(cfg.Phase))
+	first.first = cfg.First
 	p.entered[cfg.Phase] = first
 	p.guard(i)
 	stage := (&stage{phase: first, plan: p}).with(nil)
@@ -277,7 +281,8 @@ func (i *Injector) URL() string {
 }
 
 // Watch has f told of every request at its arrival, before it is served; nil ends
-// that. f must not keep the request or read its body.
+// that. f must not keep the request or read its body. A phase that f enters is that of
+// the request.
 func (i *Injector) Watch(f func(*http.Request)) {
 	if f == nil {
 		i.watcher.Store(nil)

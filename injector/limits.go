@@ -209,6 +209,9 @@ func (i *Injector) ask(s *stage, r fault.Request, at time.Time) (fault.Verdict, 
 
 // askAmong asks some phases; nil: none of them says anything.
 func (i *Injector) askAmong(phases []*phase, r fault.Request, at time.Time) (fault.Verdict, *phase) {
+	if i.cfg.First != nil {
+		i.cfg.First.came(at)
+	}
 	if i.overdue(at) {
 		return fault.Verdict{}, nil // The keeper is about to end the faults.
 	}
@@ -216,6 +219,7 @@ func (i *Injector) askAmong(phases []*phase, r fault.Request, at time.Time) (fau
 		if p.id != "" && !at.Before(p.until) {
 			continue // The keeper is about to end it.
 		}
+		r.At = p.since(at)
 		if v := p.faults.Decide(r); v.Rule != nil {
 			return v, p
 		}

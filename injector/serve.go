@@ -56,14 +56,15 @@ func (i *Injector) serve(w http.ResponseWriter, r *http.Request) {
 		w.WriteHeader(http.StatusHTTPVersionNotSupported)
 		return // It is recorded as what it is when the connection ends.
 	}
-	x := &exchange{Injector: i, w: &answerWriter{ResponseWriter: w}, r: r, stream: stream, arrived: time.Now()}
-	stage := i.phase.Load()
+	late := false
 	if c, ok := connOf(r); ok && !overH2 {
-		x.late = c.begin()
+		late = c.begin()
 	}
 	if watch := i.watcher.Load(); watch != nil {
 		(*watch)(r)
 	}
+	x := &exchange{Injector: i, w: &answerWriter{ResponseWriter: w}, r: r, stream: stream, late: late, arrived: time.Now()}
+	stage := i.phase.Load()
 	x.body = &watchedBody{ReadCloser: r.Body}
 	r.Body = x.body
 	// The connection is counted until it is hijacked, so this never adds to

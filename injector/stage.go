@@ -85,6 +85,9 @@ type phase struct {
 	ended   chan struct{} // closed when its faults end: hangs do, and holds
 	cleared chan struct{} // closed when nothing of it may wait any longer
 
+	began time.Time // offset 0 of its ramps
+	first *First    // in the place of began; nil: none
+
 	settings bool // it has rules for connections of HTTP/2
 
 	id    string    // of an added fault; empty: the script's own
@@ -96,7 +99,7 @@ func (p *plan) newPhase(name string, faults *fault.Phase) *phase {
 	ph := &phase{
 		name: name, faults: faults, answers: p.answers, storms: p.storms,
 		lots: map[*fault.Rule]*lot{}, spared: map[*fault.Rule]*atomic.Uint64{},
-		ended: make(chan struct{}), cleared: make(chan struct{}), paces: paces(faults.Rules()),
+		ended: make(chan struct{}), cleared: make(chan struct{}), paces: paces(faults.Rules()), began: time.Now(),
 	}
 	for _, r := range faults.Rules() {
 		ph.spared[r] = new(atomic.Uint64)
@@ -146,7 +149,7 @@ func (s *stage) with(extra []*phase) *stage {
 }
 
 // Enter starts a phase: later arrivals meet its faults, whose counts start
-// anew. Holds of the phase before end and their requests go on; its hangs end
+// anew, and its ramps begin at this instant. Holds of the phase before end and their requests go on; its hangs end
 // with a closed connection, and so do the faults that were added to it; latencies
 // that have begun are served to the end. It waits for no request. Before the first
 // Enter the phase is that of [Config].

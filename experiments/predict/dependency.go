@@ -19,6 +19,7 @@ type dependency struct {
 	player *fault.Player
 	faults *fault.Phase // of the phase
 	during string
+	since  time.Duration        // when that began
 	lots   map[*fault.Rule]*lot // of the phase
 	stays  []*visit             // that hang or are parked in the phase, in the order of arrival
 	seen   []time.Duration      // arrivals, in order
@@ -66,6 +67,7 @@ func newDependency(w *playing, number int) (*dependency, error) {
 // enter changes the phase: who hangs or is parked goes on.
 func (d *dependency) enter(phase string) {
 	stays := d.stays
+	d.since = d.now
 	d.faults, d.during, d.lots, d.stays = d.player.Phase(phase), phase, map[*fault.Rule]*lot{}, nil
 	d.asks = map[string]fault.Request{}
 	d.door(doorOf(d.faults))
@@ -107,6 +109,7 @@ func (d *dependency) arrive(r *request, over func(reply)) (leave func()) {
 // admit serves a request, which may have waited for the door to open.
 func (d *dependency) admit(r *request, over func(reply), late bool) (leave func()) {
 	q := d.asked(r)
+	q.At = d.now - d.since
 	v := &visit{dep: d, verdict: d.faults.Decide(q), over: over}
 	d.seen = append(d.seen, d.now)
 	a := trace.Attempt{

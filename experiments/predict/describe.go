@@ -130,6 +130,9 @@ func ruleWords(r fault.Rule) string {
 func selectionWords(s fault.Select) string {
 	words := ""
 	part := strconv.FormatFloat(100*float64(s.Num)/float64(s.Den), 'g', 4, 64) + "%"
+	if s.Ramp != nil {
+		part = s.Ramp.String()
+	}
 	switch s.Kind {
 	case fault.SelectRatio:
 		words = part
