@@ -10,26 +10,6 @@ import (
 	"github.com/faultline-go/faultline/target/trace"
 )
 
-// While the door of an injector is shut (see trace.Blind), admitted calls leave no attempt
-// and their outcomes are not seen. A breaker is therefore looked at in eras, before a door
-// is shut and after it is open again, each with a view of its own: what it did in between,
-// in which state it came out, and what its window holds by then is not known, as with a
-// service that ran before the trace began. A call that was under way at any instant of the
-// blind time belongs to no era; in those beside it, it may have been an admission with any
-// outcome.
-//
-// What can be judged of a phase whose door is shut:
-//
-//   - What clients get: shares and latencies of classes and errors, fallback.forbidden,
-//     recovery.time. The fallback's share of short and failed calls together, since every
-//     call that was answered is one or the other; of only one of the sets it is bounded.
-//   - breaker.opens without a number: that the breaker was closed before, and rejected all
-//     calls as soon as the door was open again, shows that it opened meanwhile; within by
-//     that instant.
-//
-// What cannot: everything that needs single decisions or outcomes in that phase. A failure
-// that was seen in an era stands.
-
 // erasOf are the times between those in which an injector was blind; there is at least one.
 func erasOf(blind []trace.Blind) []Interval {
 	eras, from := []Interval{}, time.Duration(0)
