@@ -67,6 +67,9 @@ func (v *view) guesses(t *trace.Trace, depends func(target string) bool) {
 	for i := range v.join.NoID {
 		at := &v.join.NoID[i]
 		crowds[i] = under.at(at.Arr, v.breaker.Targets)
+		if !v.heard(at) {
+			continue
+		}
 		if c, o := crowds[i], at.Done(); c.calls == 1 && c.answered && at.Rule == "" && o != trace.None && c.last >= o {
 			own, before = append(own, c.last-o), append(before, at.Arr-c.sent)
 		}
@@ -75,7 +78,9 @@ func (v *view) guesses(t *trace.Trace, depends func(target string) bool) {
 		v.own, v.before = quantile(own, 0.99), quantile(before, 0.99)
 	}
 	for i := range v.join.NoID {
-		v.adm = append(v.adm, v.guess(&v.join.NoID[i], crowds[i]))
+		if at := &v.join.NoID[i]; v.heard(at) {
+			v.adm = append(v.adm, v.guess(at, crowds[i]))
+		}
 	}
 }
 

@@ -105,7 +105,8 @@
 //	                                        which of the matching requests; (all)
 //	        sticky?: {header}, {cookie}, path or peer
 //	        respond: {status, headers?, body?, fill?, header_fill?, retry_after?: 2s or {date}},
-//	        reset, close, hang or pass: true, garbage: 200B
+//	        reset, close, hang or pass: true, garbage: 200B,
+//	        refuse, unreachable or deaf: true       all who connect, alone in its phase
 //	        cut?: {at, bytes (0B), by (reset)}              at: start, line, head, body
 //	        malformed?, inform?: {status, times (1), every (0s)}, drip?: {chunks, over},
 //	        slice?: {size, gap (0s)}, bandwidth?: 100KiB/s, read?: 50KiB/s

@@ -39,7 +39,9 @@ func (r *reader) faults(p *Phase, v yamldoc.Value) {
 // add gives a phase one more fault, which must get along with those before it.
 func (p *Phase) add(v yamldoc.Value, injector string, rule fault.Rule) {
 	earlier := p.Faults[injector]
-	if text := fault.Against(earlier, rule, func(i int) string { return "fault " + earlier[i].ID }); text != "" {
+	if text := besideDoor(earlier, rule); text != "" {
+		v.Problemf("%s", text)
+	} else if text := fault.Against(earlier, rule, func(i int) string { return "fault " + earlier[i].ID }); text != "" {
 		v.Problemf("%s", text)
 	}
 	sharedRates(v, earlier, rule)
@@ -82,6 +84,7 @@ func (r *reader) fault(m *yamldoc.Map, injector string) fault.Rule {
 			}
 		}
 	}
+	door(&rule, m)
 	connections(&rule, m)
 	r.speaks(rule, m, injector)
 	return rule
@@ -100,12 +103,12 @@ func answerless(rule fault.Rule) string {
 
 // actions are the keys of a fault that say what happens instead of the healthy answer.
 func actions() []string {
-	return []string{
+	return slices.Concat([]string{
 		"respond", "reset", "close", "hang", "garbage", "pass",
 		"grpc", "settings", "tls",
 		webSocketFault,
 		tcpFault,
-	}
+	}, doors())
 }
 
 // action reads what happens to a request that the rule hits.

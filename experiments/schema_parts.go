@@ -253,6 +253,7 @@ func faultSchema() schema {
 			oneOf("path", "peer"),
 			object(keys{"header": {"type": "string"}, "cookie": ref(textDef)}).with("oneOf", anyKey("header", "cookie")),
 		}},
+		"refuse": isTrue(), "unreachable": isTrue(), "deaf": isTrue(),
 		"respond": answer, "reset": isTrue(), "close": isTrue(), "hang": isTrue(), "garbage": ref(sizeDef), "pass": isTrue(), "read": ref(throughputDef),
 		"grpc": grpcSchema(), "settings": settingsSchema(), "tls": handshakeSchema(),
 		"h2":           h2Schema(),
@@ -263,6 +264,7 @@ func faultSchema() schema {
 		tcpFault:       tcpFaultSchema(),
 	})).with("anyOf", anyKey(slices.Concat(actions(), []string{"latency", "hold", "read", "h2"}, formKeys())...)).with("allOf", append(protocolSchemas(), []schema{
 		{"if": schema{"anyOf": anyKey("reset", "close", "hang", "garbage", webSocketFault, tcpFault)}, "then": schema{"not": schema{"anyOf": anyKey(formKeys()...)}}},
+		{"if": schema{"anyOf": anyKey(doors()...)}, "then": schema{"not": schema{"anyOf": anyKey(slices.Concat(ofRequests(), formKeys(), []string{"h2"})...)}}},
 		apart("drip", "slice"), apart("cut", "connection"),
 		{"if": required("sticky"), "then": schema{"anyOf": anyKey(selections()...)}},
 		apart(actions()...), apart(selections()...), apart("hang", "latency"), apart("hang", "hold"),

@@ -84,6 +84,7 @@ type Injector struct {
 	turn     sync.Mutex // held by what changes the stage, and for no longer than that takes
 	doorTurn sync.Mutex
 	added    uint64     // guarded by turn; how many faults without an ID were added
+	shut     bool       // guarded by turn; the trace says that the door is
 	lapsed   *time.Time // guarded by turn; the end of the lease that all know is over
 	phase    atomic.Pointer[stage]
 	leased   atomic.Pointer[time.Time] // until when; nil: no lease
@@ -201,7 +202,9 @@ func build(cfg Config) (*Injector, error) {
 	first.first = cfg.First
 	p.entered[cfg.Phase] = first
 	p.guard(i)
-	i.phase.Store((&stage{phase: first, plan: p}).with(nil))
+	stage := (&stage{phase: first, plan: p}).with(nil)
+	i.markShut(stage)
+	i.phase.Store(stage)
 	return i, nil
 }
 

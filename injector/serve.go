@@ -32,6 +32,7 @@ type exchange struct {
 	holds   bool
 	own     answer   // that the request asked for
 	notes   []string // on what it asked for
+	late    bool     // it waited for the door to open
 }
 
 // ending is how an exchange ended.
@@ -57,13 +58,14 @@ func (i *Injector) serve(w http.ResponseWriter, r *http.Request) {
 		w.WriteHeader(http.StatusHTTPVersionNotSupported)
 		return // It is recorded as what it is when the connection ends.
 	}
+	late := false
 	if c, ok := connOf(r); ok && !overH2 {
-		c.begin()
+		late = c.begin()
 	}
 	if watch := i.watcher.Load(); watch != nil {
 		(*watch)(r)
 	}
-	x := &exchange{Injector: i, w: &answerWriter{ResponseWriter: w}, r: r, stream: stream, arrived: time.Now()}
+	x := &exchange{Injector: i, w: &answerWriter{ResponseWriter: w}, r: r, stream: stream, late: late, arrived: time.Now()}
 	stage := i.phase.Load()
 	x.body = &watchedBody{ReadCloser: r.Body}
 	r.Body = x.body
@@ -123,6 +125,7 @@ func (x *exchange) attempt() trace.Attempt {
 		Arr:      x.offset(x.arrived),
 		Spared:   x.spared,
 		Stream:   x.asksForSocket(),
+		Late:     x.late,
 	}
 	a.ID, a.By, _ = x.cfg.Correlator.Identify(match.Request{Header: x.r.Header, URI: x.r.RequestURI, Body: x.look})
 	if x.verdict.Rule != nil {

@@ -186,6 +186,7 @@ func (p *plan) healthy(name string) *phase { return p.newPhase(name, p.player.Ph
 // change puts a stage in force and ends what it does not keep; in a hurry, also what waits
 // for a time that a fault gave it. turn is held.
 func (i *Injector) change(next *stage, hurry bool) {
+	i.markShut(next)
 	last := i.phase.Swap(next)
 	if last == nil {
 		return
@@ -216,6 +217,9 @@ func (i *Injector) settleDoor() error {
 	defer i.doorTurn.Unlock()
 	mode := i.phase.Load().door
 	err := i.door.set(mode)
+	if err == nil && mode == "" {
+		i.markOpen()
+	}
 	if mode != "" {
 		i.closeIdle()
 		i.dismissH2(func(*phase) bool { return true })

@@ -176,6 +176,7 @@ func supposed(plan *experiments.Plan) []string {
 		}
 	}
 	out = append(out, streamsSupposed(plan)...)
+	out = append(out, supposedOfDoors(plan)...)
 	if ref := plan.SUT.Reference; ref != nil {
 		return append(out, otherwise(plan, ref)...)
 	}
@@ -186,7 +187,10 @@ func supposed(plan *experiments.Plan) []string {
 		out = append(out, "it has no fallback, as no class fallback is declared")
 	}
 	out = append(out, protocolsSupposed(plan)...)
-	patient := func(r fault.Rule) bool { return r.Action == fault.ActionHang || r.Latency.Longest() > plan.Timeout/4 }
+	waits := []fault.Action{fault.ActionHang, fault.ActionUnreachable, fault.ActionDeaf}
+	patient := func(r fault.Rule) bool {
+		return slices.Contains(waits, r.Action) || r.Latency.Longest() > plan.Timeout/4
+	}
 	if _, guessed := timeouts(plan); anyFault(plan, guessed, patient) {
 		out = append(out, fmt.Sprintf("it gives up on %s after %s, half of load.timeout, as no assertion says when", strings.Join(names(guessed), ", "), plan.Timeout/2))
 	}

@@ -129,6 +129,9 @@ func (r *runner) orDeath(ctx context.Context, err error) error {
 
 // startInjectors lets every dependency listen.
 func (r *runner) startInjectors(ctx context.Context) error {
+	if err := r.shuttable(); err != nil {
+		return err
+	}
 	for _, in := range r.plan.Injectors {
 		cfg := injector.Config{
 			Name: in.Name, Addr: in.Listen, Listen: r.opt.Listen, DialUpstream: r.opt.Dial,

@@ -15,6 +15,7 @@ type Recorder struct {
 	singleFlight bool
 	inFlight     map[string]struct{}
 	arrivals     map[arrivalKey]int
+	blind        map[string][]Blind // by injector, in the order of time
 	sources      map[string]*source // by injector
 	calls        pile[Call]
 	attempts     pile[Attempt]
@@ -41,6 +42,7 @@ func NewRecorder(epoch time.Time) *Recorder {
 		inFlight: map[string]struct{}{},
 		arrivals: map[arrivalKey]int{},
 		sources:  map[string]*source{},
+		blind:    map[string][]Blind{},
 	}
 }
 
@@ -153,11 +155,15 @@ func (r *Recorder) Arrivals(injector, id string) int {
 
 // Reached reports whether an ended call may have reached the injector, by what was
 // recorded up to now: an attempt has its id, or one without an id arrived while it
-// was under way, or a stream was open. It is the opposite of what [Trace.Join] calls short or lost.
+// was under way, or a stream was open, or the injector was blind. It is the opposite of
+// what [Trace.Join] calls short or lost.
 func (r *Recorder) Reached(injector string, c Call) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.arrivals[arrivalKey{injector, c.ID}] > 0 {
+		return true
+	}
+	if blindDuring(r.blind[injector], c.Send, c.End) {
 		return true
 	}
 	from := r.sources[injector]
@@ -166,6 +172,14 @@ func (r *Recorder) Reached(injector string, c Call) bool {
 	}
 	i, _ := slices.BinarySearch(from.anonymous, c.Send)
 	return i < len(from.anonymous) && from.anonymous[i] <= c.End || from.streams.spanned(c.Send, c.End)
+}
+
+// Hidden reports whether an ended call met a door of the injector that was shut, and no
+// attempt has its id: then nothing shows whether it came there.
+func (r *Recorder) Hidden(injector string, c Call) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.arrivals[arrivalKey{injector, c.ID}] == 0 && blindDuring(r.blind[injector], c.Send, c.End)
 }
 
 // inserted puts an instant in its place among sorted ones, mostly at their end.
@@ -184,11 +198,14 @@ func (r *Recorder) InFlight() int {
 	return len(r.inFlight)
 }
 
-// Mark records an event.
+// Mark records an event. Those of one injector's door come in the order of time.
 func (r *Recorder) Mark(m Mark) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.marks = append(r.marks, m)
+	if m.Kind == MarkDoorShut || m.Kind == MarkDoorOpen {
+		r.blind[m.Subject] = door(r.blind[m.Subject], m)
+	}
 }
 
 // Phase records what became of a phase.
