@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -73,11 +74,14 @@ ended. The first phase begins at once, or with --play first when the first reque
 comes; after the last one inject ends, or with --then stays in it or begins again.
 A ratio or latency that changes does so on the clock of its phase.
 
+Flags have the most common faults. All others (answers cut or dripped, HTTP/2, gRPC,
+TLS, WebSocket, connections of a database, laws of latency, ramps) are written in FILE;
+docs/live-faults.md has the least such file, and experiments/README.md every key.
+
 A line on standard error tells of every second in which something arrived or
-ended. The last line
-names what was decided for all requests: with the same seed and the same order of
-arrival it is the same. The faults are gone as soon as faultline is, however it ends: they live in
-it, and its port is closed.
+ended. The last line, "ledger", names what was decided for all requests: with the
+same seed and the same order of arrival it is the same. The faults are gone as soon
+as faultline is, however it ends: they live in it, and its port is closed.
 
 With --control, another process can read what happens, replace the plan, add a fault
 for some time, and clear all of them; with --lease, faults end by themselves when
@@ -125,10 +129,10 @@ func (f *injectFlags) set() *pflag.FlagSet {
 	flags.BoolVar(&f.reset, "reset", false, "fault: reset the connection (RST)")
 	flags.BoolVar(&f.closing, "close", false, "fault: close the connection without an answer (FIN)")
 	flags.BoolVar(&f.hang, "hang", false, "fault: never answer")
-	flags.Var(&f.malformed, "malformed", "fault: an answer that is not what HTTP, or its own head, says")
+	flags.Var(&f.malformed, "malformed", "fault: an answer that is not what HTTP, or its own head, says; `KIND` is "+strings.Join(f.malformed.allowed, ", "))
 	flags.BoolVar(&f.stealth, "stealth", false, "with --reset and --close: not a byte before; many clients then resend the request and hide the fault")
-	flags.BoolVar(&f.refuse, "refuse", false, "fault: nobody listens, and the port is kept: all connections are refused")
-	flags.BoolVar(&f.unreachable, "unreachable", false, "fault: no connection is answered, so that callers run into their connect timeout; on Linux")
+	flags.BoolVar(&f.refuse, "refuse", false, "fault: nobody listens, and the port is kept: all connections are refused, and none is counted")
+	flags.BoolVar(&f.unreachable, "unreachable", false, "fault: no connection is answered, so that callers run into their connect timeout, and none is counted; on Linux")
 	flags.BoolVar(&f.deaf, "deaf", false, "fault: all connections are accepted, and none is read from")
 	flags.Var(&f.latency, "latency", "fault: this much later; alone, or before --respond, --reset or --close")
 	flags.Var(&f.ratio, "ratio", "the fault hits this share of the requests, evenly spread")

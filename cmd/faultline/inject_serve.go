@@ -231,7 +231,10 @@ func faultsInWords(in injection, p injectPhase) string {
 	if len(all) == 0 {
 		return ": none, the dependency is healthy"
 	}
-	return ": " + strings.Join(all, "; ")
+	if len(all) == 1 {
+		return ": " + all[0]
+	}
+	return ":\n    " + strings.Join(all, "\n    ")
 }
 
 // actionInWords says what a fault does.
@@ -243,11 +246,11 @@ func actionInWords(r fault.Rule) string {
 			fmt.Fprintf(&b, "respond %d", r.Respond.Status)
 		}
 	case fault.ActionPass:
-		if r.H2 == nil {
-			b.WriteString("pass")
-		}
-		if r.WebSocket != nil {
-			b.WriteString(" with " + r.WebSocket.String())
+		switch {
+		case r.WebSocket != nil:
+			b.WriteString("WebSocket with " + r.WebSocket.String())
+		case r.H2 == nil:
+			b.WriteString("healthy answer")
 		}
 	case fault.ActionRefuse:
 		return "refuse all connections"
@@ -327,7 +330,7 @@ func ruleInWords(r fault.Rule) string {
 func selectionInWords(s fault.Select) string {
 	part := (&share{Num: s.Num, Den: s.Den}).String()
 	if s.Ramp != nil {
-		part = s.Ramp.String()
+		part = "a share (" + s.Ramp.String() + ")"
 	}
 	switch s.Kind {
 	case fault.SelectAll:

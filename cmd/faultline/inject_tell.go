@@ -27,6 +27,7 @@ type teller struct {
 // tally counts requests, those that have ended by how they did.
 type tally struct {
 	arrived, hit int
+	spared       int // by a limit
 	ended        map[end]int
 	unreached    string // the injector whose upstream was not there
 	cut          bool   // what it cannot pass on is a connection
@@ -53,6 +54,9 @@ func (t *teller) arrived(a trace.Attempt) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.now.arrived++
+	if a.Spared != "" && !passedOn(a) {
+		t.now.spared++
+	}
 	if a.Rule != "" && !passedOn(a) {
 		t.now.hit++
 	}
@@ -67,6 +71,9 @@ func (t *teller) departed(a trace.Attempt) {
 	t.now.ended[endOf(a)]++
 	if a.Rule != "" && passedOn(a) {
 		t.now.hit++
+	}
+	if a.Spared != "" && passedOn(a) {
+		t.now.spared++
 	}
 	if a.Outcome == trace.OutcomeUpstream {
 		t.now.unreached, t.now.cut = a.Injector, a.Stream
@@ -115,6 +122,9 @@ func (t *teller) line() {
 // total tells what came altogether.
 func (t *teller) total() {
 	parts := []string{fmt.Sprintf("in all %d arrived, %d hit", t.last.arrived, t.last.hit)}
+	if t.last.spared > 0 {
+		parts[0] += fmt.Sprintf(", %d spared by a limit", t.last.spared)
+	}
 	words := map[string]int{}
 	for e, n := range t.last.ended {
 		words[e.word()] += n

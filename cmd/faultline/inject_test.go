@@ -49,7 +49,7 @@ func TestInjectUsage(t *testing.T) {
 		{"--phase outrage " + quick, "--phase outrage: " + quick + " has no such phase; did you mean outage?\n"},
 		{"--phase xyzzy " + quick, "has no such phase; there are baseline, warm-trip, warm-rest, warm-close, trip, outage, probes, recovery\n"},
 		{"--play soon", `invalid argument "soon" for "--play" flag: allowed are now and first` + see},
-		{"--then stop", `invalid argument "stop" for "--then" flag: allowed are end and stay and loop`},
+		{"--then stop", `invalid argument "stop" for "--then" flag: allowed are end, stay and loop`},
 		{"--play first", "--play is about the phases of an experiment; name its file, as in: faultline inject --play first --then loop experiments/quickstart.yaml\n"},
 		{"--then loop", "--then is about the phases of an experiment"},
 		{"--phase outage --then stay " + quick, "--then says what comes after the last phase, and one that --phase names lasts until Ctrl-C; leave out one of them\n"},
@@ -81,8 +81,8 @@ func TestInjectRule(t *testing.T) {
 		{"--unreachable", &fault.Rule{Action: "unreachable", Select: fault.Select{Kind: "all"}}, ": unreachable to all connections"},
 		{"--deaf", &fault.Rule{Action: "deaf", Select: fault.Select{Kind: "all"}}, ": deaf to all connections"},
 		{"--close --stealth", &fault.Rule{Action: "close", Stealth: true, Select: fault.Select{Kind: "all"}}, ": close before the first byte to all requests"},
-		{"--malformed chunk --first 2", &fault.Rule{Action: "pass", Form: fault.Form{Malformed: "chunk"}, Select: fault.Select{Kind: "first", First: 2}}, ": pass, malformed chunk, to the first 2 requests"},
-		{"--latency 2s", &fault.Rule{Action: "pass", Latency: fault.Latency{Min: 2e9, Max: 2e9}, Select: fault.Select{Kind: "all"}}, ": pass after 2s to all requests"},
+		{"--malformed chunk --first 2", &fault.Rule{Action: "pass", Form: fault.Form{Malformed: "chunk"}, Select: fault.Select{Kind: "first", First: 2}}, ": healthy answer, malformed chunk, to the first 2 requests"},
+		{"--latency 2s", &fault.Rule{Action: "pass", Latency: fault.Latency{Min: 2e9, Max: 2e9}, Select: fault.Select{Kind: "all"}}, ": healthy answer after 2s to all requests"},
 		{"--latency 100ms-2s --respond 500", &fault.Rule{Action: "respond", Respond: fault.Respond{Status: 500}, Latency: fault.Latency{Min: 1e8, Max: 2e9}, Select: fault.Select{Kind: "all"}}, ": respond 500 after 100ms-2s to all requests"},
 	} {
 		var f injectFlags
@@ -135,7 +135,7 @@ func TestSelectionInWords(t *testing.T) {
 		t.Errorf("%q, want %q", got, want)
 	}
 	late := fault.Rule{Action: fault.ActionPass, Select: fault.Select{Kind: fault.SelectAll}, Latency: fault.Latency{Exponential: &fault.Exponential{Mean: 1e8}}}
-	if got, want := ruleInWords(late), "pass after exponential (p50 69.3ms, p90 230ms, p99 461ms, mean 100ms) to all requests"; got != want {
+	if got, want := ruleInWords(late), "healthy answer after exponential (p50 69.3ms, p90 230ms, p99 461ms, mean 100ms) to all requests"; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
 }
@@ -202,7 +202,7 @@ func TestStreamsInWords(t *testing.T) {
 		{fault.Rule{Action: fault.ActionPass, Select: all, Match: fault.Match{WebSocket: true}, WebSocket: &fault.WebSocket{
 			Accept: fault.AcceptWrong, Messages: []fault.WSMessage{{To: fault.ToServer, Do: fault.WSDrop}}, NoPong: &all, IgnoreClose: true,
 			Close: &fault.WSClose{After: 3, Code: 1011}, Stall: &fault.WSStall{After: 2},
-		}}, "pass with accept wrong, drop to server, close 1011 after 3 messages, stall after 2 messages, no pong, no answer to a close to all requests that match websocket"},
+		}}, "WebSocket with accept wrong, drop to server, close 1011 after 3 messages, stall after 2 messages, no pong, no answer to a close to all requests that match websocket"},
 	} {
 		if got := ruleInWords(tt.rule); got != tt.want {
 			t.Errorf("%q, want %q", got, tt.want)

@@ -137,6 +137,7 @@ what the circuit breaker did, and judges it.`,
 	root.SetOut(a.stdout)
 	root.SetErr(a.stderr)
 	root.SetFlagErrorFunc(flagError)
+	root.SetUsageTemplate(strings.ReplaceAll(root.UsageTemplate(), ".FlagUsages", ".FlagUsagesWrapped 100"))
 	root.SetHelpCommand(helpCommand())
 	root.AddCommand(a.runCommand(), a.planCommand(), a.schemaCommand(), a.injectCommand(), a.targetCommand(), a.selftestCommand(), a.importCommand(), a.versionCommand())
 	addCompletion(root)
@@ -208,7 +209,8 @@ type choice struct {
 // String implements pflag.Value.
 func (c *choice) String() string { return c.word }
 
-// Type implements pflag.Value; it is what help shows of the flag's value.
+// Type implements pflag.Value; it is what help shows of the flag's value. A flag of many
+// words names them in its text: help makes all flags as wide as the widest.
 func (c *choice) Type() string { return strings.Join(c.allowed, "|") }
 
 // Set implements pflag.Value.
@@ -218,8 +220,17 @@ func (c *choice) Set(word string) error {
 		if meant := yamldoc.Nearest(word, c.allowed); meant != "" {
 			near = "; did you mean " + meant + "?"
 		}
-		return fmt.Errorf("allowed are %s%s", strings.Join(c.allowed, " and "), near)
+		return fmt.Errorf("allowed are %s%s", enumerated(c.allowed), near)
 	}
 	c.word = word
 	return nil
+}
+
+// enumerated lists words as a person does.
+func enumerated(words []string) string {
+	last := len(words) - 1
+	if last < 1 {
+		return strings.Join(words, "")
+	}
+	return strings.Join(words[:last], ", ") + " and " + words[last]
 }
