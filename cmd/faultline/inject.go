@@ -92,7 +92,8 @@ as its max.
 
 Exit codes: 0 all phases were played, 2 bad usage or definition, 3 it could not
 listen or write its trace, 130 or 143 interrupted.`,
-		Example: `  faultline inject --upstream http://127.0.0.1:9902 --latency 100ms-2s --ratio 40%
+		Example: `  faultline inject --respond 503 --ratio 30%
+  faultline inject --upstream http://127.0.0.1:9902 --latency 100ms-2s --ratio 40%
   faultline inject --listen 127.0.0.1:0 --body '{"state":"PAID"}' --respond 503 --path '/charges*' --trace back.jsonl
   faultline inject --phase outage experiments/quickstart.yaml
   faultline inject --play first --then loop experiments/quickstart.yaml`,

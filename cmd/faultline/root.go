@@ -117,9 +117,10 @@ func (a app) root() *cobra.Command {
 		Short: "Prove from outside what a circuit breaker does",
 		Long: `faultline stands on both sides of a system under test: it sends the client
 traffic and it is the failing dependency. From what both sides saw it infers
-what the circuit breaker did, and judges it.`,
+what the circuit breaker did, and judges it. README.md has a first experiment,
+experiments/README.md every key of one.`,
 		Example: `  faultline run experiments/quickstart.yaml
-  faultline inject --phase outage experiments/quickstart.yaml
+  faultline inject --respond 503 --ratio 30%
   faultline target --upstream http://127.0.0.1:9901`,
 		Version:       toolVersion(),
 		SilenceErrors: true, // main prints them
