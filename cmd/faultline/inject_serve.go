@@ -209,6 +209,9 @@ func describeInjection(in injection, running []*injector.Injector, cas map[strin
 			name = cfg.Name + " "
 		}
 		fmt.Fprintf(&b, "%slistening on %s, %s%s\n", name, i.URL(), healthyInWords(cfg), trustInWords(cfg, cas))
+		if cfg.EnvoyHeaders {
+			b.WriteString("  and what requests ask for by headers x-envoy-fault-*\n")
+		}
 	}
 	if in.byFlags {
 		fmt.Fprintf(&b, "  fault%s\n", faultsInWords(in, in.phases[0]))
