@@ -308,10 +308,21 @@ func (x *exchange) sleep(t time.Time, enough <-chan struct{}) bool {
 	if d <= 0 {
 		return x.r.Context().Err() == nil
 	}
-	timer := time.NewTimer(d)
-	defer timer.Stop()
+	var rung <-chan struct{}
+	var fired <-chan time.Time
+	if x.alarm != nil {
+		b := x.alarm.at(t)
+		defer x.alarm.drop(b)
+		rung = b.rung
+	} else {
+		timer := time.NewTimer(d)
+		defer timer.Stop()
+		fired = timer.C
+	}
 	select {
-	case <-timer.C:
+	case <-rung:
+		return true
+	case <-fired:
 		return true
 	case <-enough:
 		return true
