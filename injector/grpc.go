@@ -3,17 +3,13 @@ package injector
 import (
 	"net/http"
 	"strconv"
-	"strings"
 
 	"github.com/faultline-go/faultline/injector/fault"
+	"github.com/faultline-go/faultline/target/match"
 	"github.com/faultline-go/faultline/target/trace"
 )
 
-// isGRPC reports whether a head is one of gRPC over HTTP/2. gRPC-Web is another protocol.
-func isGRPC(h http.Header) bool {
-	rest, ok := strings.CutPrefix(strings.ToLower(h.Get("Content-Type")), "application/grpc")
-	return ok && (rest == "" || rest[0] == '+' || rest[0] == ';')
-}
+func isGRPC(h http.Header) bool { return match.IsGRPC(h.Get("Content-Type")) }
 
 // grpcSent is what is recorded of gRPC of an answer of the injector; empty: it is none.
 func (x *exchange) grpcSent(a answer) string {

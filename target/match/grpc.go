@@ -24,9 +24,18 @@ func GRPCStatuses() []string {
 	}
 }
 
+// GRPCCodes are what may come after grpc: among the words of a failure.
+func GRPCCodes() []string { return append(GRPCStatuses()[1:], noStatus, unreadable) }
+
+// IsGRPC reports whether a Content-Type is that of gRPC over HTTP/2. gRPC-Web is another protocol.
+func IsGRPC(contentType string) bool {
+	rest, ok := strings.CutPrefix(strings.ToLower(contentType), "application/grpc")
+	return ok && (rest == "" || rest[0] == '+' || rest[0] == ';')
+}
+
 // addCode puts what comes after grpc: into the failure.
 func (f *Failure) addCode(code string) error {
-	known := append(GRPCStatuses()[1:], noStatus, unreadable)
+	known := GRPCCodes()
 	if !slices.Contains(known, code) {
 		return fmt.Errorf("%q: after grpc: comes one of %s; grpc alone is every status but OK", grpcPrefix+code, strings.Join(known, ", "))
 	}
