@@ -57,7 +57,8 @@ func rewrite(p *httputil.ProxyRequest, u *url.URL) {
 
 // asking is where the proxy leaves for the exchange what came of asking the upstream.
 type asking struct {
-	err error          // why there is no answer
+	h2  bool           // the caller speaks HTTP/2
+	err error          // why there is no answer to pass on
 	got *http.Response // its trailers come with the end of its body
 }
 
@@ -75,13 +76,23 @@ func unreachable(_ http.ResponseWriter, r *http.Request, err error) {
 func noteAnswer(res *http.Response) error {
 	if n, ok := res.Request.Context().Value(askingKey{}).(*asking); ok {
 		n.got = res
+		if n.trailersOnly() {
+			return errTaken
+		}
 	}
 	return takeUpgrade(res)
 }
 
+// trailersOnly reports whether the answer is one of gRPC that is a head and nothing else. Its head
+// has to end the stream, or clients look for the status in trailers and find none; of a proxy's
+// answer, the end comes apart.
+func (n *asking) trailersOnly() bool {
+	return n.h2 && n.got != nil && n.got.ContentLength == 0 && len(n.got.Trailer) == 0 && n.got.Header.Get("Grpc-Status") != ""
+}
+
 // forward has the upstream answer.
 func (x *exchange) forward() (e ending) {
-	var asked asking
+	asked := asking{h2: x.stream != nil}
 	defer func() {
 		switch p := recover(); p {
 		case nil:
@@ -107,11 +118,14 @@ func (x *exchange) forward() (e ending) {
 			return x.replyKept(kept)
 		}
 	}
-	return x.passedOn(asked)
+	if asked.trailersOnly() {
+		return x.reply(answer{status: asked.got.StatusCode, header: asked.got.Header})
+	}
+	return x.passedOn(&asked)
 }
 
 // passedOn is the end of an exchange whose answer the proxy sent, or had none to send.
-func (x *exchange) passedOn(asked asking) ending {
+func (x *exchange) passedOn(asked *asking) ending {
 	switch {
 	case asked.err == nil && x.w.err == nil:
 		e := ending{outcome: trace.OutcomeAnswered, status: x.w.status, at: x.w.last}
