@@ -67,6 +67,9 @@ func (v *view) guesses(t *trace.Trace, depends func(target string) bool) {
 	for i := range v.join.NoID {
 		at := &v.join.NoID[i]
 		crowds[i] = under.at(at.Arr, v.breaker.Targets)
+		if !v.heard(at) {
+			continue
+		}
 		if c, o := crowds[i], at.Done(); c.calls == 1 && c.answered && at.Rule == "" && o != trace.None && c.last >= o {
 			own, before = append(own, c.last-o), append(before, at.Arr-c.sent)
 		}
@@ -75,7 +78,9 @@ func (v *view) guesses(t *trace.Trace, depends func(target string) bool) {
 		v.own, v.before = quantile(own, 0.99), quantile(before, 0.99)
 	}
 	for i := range v.join.NoID {
-		v.adm = append(v.adm, v.guess(&v.join.NoID[i], crowds[i]))
+		if at := &v.join.NoID[i]; v.heard(at) {
+			v.adm = append(v.adm, v.guess(at, crowds[i]))
+		}
 	}
 }
 
@@ -91,7 +96,7 @@ func (v *view) guess(at *trace.Attempt, c crowd) *admission {
 	}
 	a := &admission{
 		call: &trace.Joined{Call: call, Attempts: []trace.Attempt{*at}, Kind: trace.Admitted}, attempt: at,
-		lo: c.sent, hi: at.Arr, count: 1, last: at.Arr, faulted: at.Rule != "", ghost: c.foreign || v.instance != "",
+		lo: c.sent, hi: at.Arr, count: 1, last: at.Arr, faulted: at.Rule != "", ghost: c.foreign || v.instance != "" || at.Stream, // A service may open a stream again by itself.
 		o: forever, early: forever, settled: forever, settle: forever,
 	}
 	o := at.Done()
@@ -112,6 +117,7 @@ func (v *view) guess(at *trace.Attempt, c crowd) *admission {
 	a.early = max(a.early, a.hi)
 	a.settled = max(a.settled, a.early)
 	a.settle = max(min(a.settled, o+v.slack()), a.early)
+	v.streamed(a)
 	v.outcome(a)
 	return a
 }

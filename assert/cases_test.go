@@ -173,6 +173,7 @@ func everything(s setup) []assert.Assertion {
 		case len(p.Faults) > 0:
 			add("opens", p.Name, tenth)
 			add("opens within", p.Name, assert.Opens{Breaker: "cb", WithinCalls: 3 * c.Window})
+			add("opens some time", p.Name, assert.Opens{Breaker: "cb"})
 			add("stays", p.Name, assert.StaysClosed{Breaker: "cb"})
 			faulty = true
 		case faulty:

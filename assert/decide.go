@@ -50,6 +50,7 @@ type rejection struct {
 type view struct {
 	breaker   Breaker
 	instance  string
+	era       Interval // what of the trace it looks at, see door.go
 	join      trace.Join
 	calls     []*trace.Joined // in the order of sending, of this instance
 	adm       []*admission    // in the order of lo
@@ -73,12 +74,15 @@ type view struct {
 }
 
 // newView builds the decisions of one breaker from the joined calls of one
-// instance.
-func newView(b Breaker, instance string, join trace.Join, t *trace.Trace, depends func(target string) bool) *view {
-	v := &view{breaker: b, instance: instance, join: join, epoch: t.Header.Epoch, end: traceEnd(t)}
+// instance in one era.
+func newView(b Breaker, instance string, era Interval, join trace.Join, t *trace.Trace, depends func(target string) bool) *view {
+	v := &view{breaker: b, instance: instance, era: era, join: join, epoch: t.Header.Epoch, end: min(traceEnd(t), era.Hi)}
 	var ghosts []*trace.Joined
 	for i := range join.Calls {
 		switch c := &join.Calls[i]; {
+		case touched(join.Blind, &c.Call):
+			v.unseen(c)
+		case !era.in(c.Call.Send):
 		case instance == "" || c.Call.Instance == instance:
 			v.calls = append(v.calls, c)
 			v.multi = v.multi || len(c.Attempts) > 1
@@ -89,7 +93,7 @@ func newView(b Breaker, instance string, join trace.Join, t *trace.Trace, depend
 	v.own, v.before = v.ownTime(), v.beforeTime()
 	v.wait = v.declaredWait()
 	for _, m := range t.Marks {
-		v.fresh = v.fresh || m.Kind == trace.MarkLaunch
+		v.fresh = v.fresh || m.Kind == trace.MarkLaunch && !v.after()
 	}
 	v.index.alive = answers(v.calls)
 	v.room()
@@ -182,7 +186,7 @@ func (v *view) room() {
 		}
 	}
 	v.admRoom, v.rejRoom = make([]admission, 0, adm), make([]rejection, 0, rej)
-	v.adm, v.rej = make([]*admission, 0, adm), make([]*rejection, 0, rej)
+	v.adm, v.rej = slices.Grow(v.adm, adm), make([]*rejection, 0, rej)
 }
 
 // take puts x into room, if there is any left, and returns where it is.
@@ -253,6 +257,7 @@ func (v *view) settle(a *admission, next time.Duration) {
 	}
 	a.early = max(a.early, a.hi)
 	a.settle = min(a.settled, o+v.slack())
+	v.streamed(a)
 	v.outcome(a)
 }
 
@@ -274,7 +279,7 @@ func (v *view) outcome(a *admission) {
 	default:
 		a.failed, may = f.Answer(at.Status, at.GRPC)
 	}
-	a.failMay = a.failed || may || f.Abandon && a.givenUp()
+	a.failMay = a.failed || may || f.Abandon && a.givenUp() || at.Stream
 	short, long := a.early-a.hi, a.settled-a.lo
 	if f.Slow > 0 {
 		a.failed = a.failed || short > f.Slow

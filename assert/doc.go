@@ -53,6 +53,30 @@
 // be either. A latency passes by the time since a call was due and fails by the time
 // since it was sent. What this process slept is nobody's fault.
 //
+// # Shut doors
+//
+// While the door of an injector is shut (see [trace.Blind]), admitted calls leave no attempt
+// and their outcomes are not seen. A breaker is therefore looked at in eras, before a door
+// is shut and after it is open again, each with a view of its own: what it did in between,
+// in which state it came out, and what its window holds by then is not known, as with a
+// service that ran before the trace began. A call that was under way at any instant of the
+// blind time belongs to no era; in those beside it, it may have been an admission with any
+// outcome.
+//
+// Of a phase whose door is shut can be judged:
+//
+//   - What clients get: shares and latencies of classes and errors, fallback.forbidden,
+//     recovery.time. The fallback's share of short and failed calls together, since every
+//     call that was answered is one or the other; of only one of the sets it is bounded.
+//   - breaker.opens without a number: that the breaker was closed before, and rejected all
+//     calls as soon as the door was open again, shows that it opened meanwhile; within by
+//     that instant.
+//
+// Not: everything that needs single decisions or outcomes in that phase. That an answer
+// comes fast, or is the one that a service gives while its breaker is open, does not show
+// that this rejected the call: a refused connection fails as fast and as well. A failure
+// that was seen in an era stands.
+//
 // # Reference
 //
 // What the declared breaker does with the observed outcomes is bounded over all

@@ -2,7 +2,6 @@ package assert
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
 	"time"
 
@@ -66,7 +65,7 @@ func (e *evidence) notes() {
 }
 
 // viewsOf joins the trace for one breaker and infers its states, per instance
-// of the SUT when more than one has answered.
+// of the SUT when more than one has answered, and per era.
 func (e *evidence) viewsOf(b Breaker) []*view {
 	join := e.trace.Join(b.Injector, func(target string) bool { return slices.Contains(b.Targets, target) })
 	var instances []string
@@ -81,9 +80,11 @@ func (e *evidence) viewsOf(b Breaker) []*view {
 	}
 	var vs []*view
 	for _, in := range instances {
-		v := newView(b, in, join, e.trace, func(target string) bool { return e.depends(target, b.Injector) })
-		v.infer()
-		vs = append(vs, v)
+		for _, era := range erasOf(join.Blind) {
+			v := newView(b, in, era, join, e.trace, func(target string) bool { return e.depends(target, b.Injector) })
+			v.infer()
+			vs = append(vs, v)
+		}
 	}
 	return vs
 }
@@ -113,7 +114,7 @@ func (e *evidence) verdicts() []Verdict {
 			if order(a.Rule) != pass {
 				continue
 			}
-			v := e.void(a, e.blocked(a.Rule, e.judge(a)))
+			v := e.void(a, e.blocked(a.Rule, e.behindDoor(a, e.judge(a))))
 			if v.Expected == "" {
 				v.Expected = a.Rule.expected()
 			}
@@ -209,15 +210,32 @@ func setDefault(m map[string]string, k, v string) {
 func (e *evidence) timelines() []Timeline {
 	var ts []Timeline
 	for _, b := range e.spec.Breakers {
-		for _, v := range e.views[b.Name] {
-			t := Timeline{Name: b.Name, Instance: v.instance}
-			for _, s := range v.segs {
-				t.Segments = append(t.Segments, Segment{State: s.state, From: s.from, To: s.to, Last: s.last})
+		for _, vs := range e.groups(b.Name) {
+			t := Timeline{Name: b.Name, Instance: vs[0].instance}
+			for i, v := range vs {
+				t.Segments = append(t.Segments, v.segments(vs[:i])...)
 			}
 			ts = append(ts, t)
 		}
 	}
 	return ts
+}
+
+// segments are those of one era, after the views of those before it.
+func (v *view) segments(before []*view) []Segment {
+	var out []Segment
+	for _, s := range v.segs {
+		if s.state == StateClosed && s.from.Hi == 0 && v.after() {
+			continue // Nothing shows that it was.
+		}
+		from, to := s.from, s.to
+		if n := len(before); n > 0 {
+			shut := before[n-1].era.Hi
+			from.Lo, to.Lo = max(from.Lo, shut), max(to.Lo, shut)
+		}
+		out = append(out, Segment{State: s.state, From: from, To: to, Last: s.last})
+	}
+	return out
 }
 
 // window is the stretch of time that an assertion speaks of.
@@ -244,18 +262,23 @@ func (w Interval) in(t time.Duration) bool { return t >= w.Lo && t < w.Hi }
 // each judges a rule for every instance of a breaker and returns the worst
 // verdict, with the instance named.
 func (e *evidence) each(breaker string, a Assertion, f func(v *view, w Interval) Verdict) Verdict {
+	return e.worst(breaker, a, func(vs []*view, w Interval) Verdict { return e.across(vs, a, w, f) })
+}
+
+// worst judges a rule for every instance of a breaker, given as its eras, and returns the
+// worst verdict, with the instance named.
+func (e *evidence) worst(breaker string, a Assertion, f func(vs []*view, w Interval) Verdict) Verdict {
 	w, ok := e.window(a)
 	if !ok {
-		return Verdict{
-			Result: Inconclusive, Reason: fmt.Sprintf("phase %s did not run", a.Phase),
-			Remedy: "let the run come that far",
-		}
+		out := notRun(a)
+		out.Observed = ""
+		return out
 	}
 	var worst Verdict
-	for i, v := range e.views[breaker] {
-		got := f(v, w)
-		if v.instance != "" {
-			got.Observed += " (instance " + v.instance + ")"
+	for i, vs := range e.groups(breaker) {
+		got := f(vs, w)
+		if in := vs[0].instance; in != "" {
+			got.Observed += " (instance " + in + ")"
 		}
 		if i == 0 || rank(got.Result) > rank(worst.Result) {
 			worst = got

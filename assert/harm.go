@@ -54,6 +54,11 @@ func harmOf(r Rule, c Check) harm {
 		return harmOfLateness(r)
 	case checkFired:
 		return harmOfFault(r)
+	case checkDoor:
+		if clientSide(r) {
+			return harmless
+		}
+		return voidsAll // What looks rejected may have come to the door.
 	}
 	return harmOfJoin(r, c)
 }

@@ -22,6 +22,7 @@ const (
 	checkArrivals = "arrivals_late"
 	checkLost     = "never_arrived"
 	checkPressure = "cpu_pressure"
+	checkDoor     = "door_shut"
 )
 
 // integrity says where the run was not what the plan wanted.
@@ -143,14 +144,19 @@ func (e *evidence) shorts(b Breaker) Check {
 	}
 }
 
-// firstFault is when the first attempt arrived at an injector that a fault hit.
+// firstFault is when the first attempt arrived at an injector that a fault hit, or when its
+// door was shut first.
 func (e *evidence) firstFault(injector string) time.Duration {
+	first := forever
+	if blind := e.trace.Blind(injector); len(blind) > 0 {
+		first = blind[0].From
+	}
 	for i := range e.trace.Attempts {
 		if a := &e.trace.Attempts[i]; a.Injector == injector && a.Rule != "" {
-			return a.Arr
+			return min(first, a.Arr)
 		}
 	}
-	return forever
+	return first
 }
 
 // arrivals says how much later than the fastest the first attempts arrived while
@@ -231,6 +237,10 @@ func (e *evidence) fired(p Phase) []Check {
 	var cs []Check
 	for _, inj := range sortedKeys(p.Faults) {
 		for _, r := range p.Faults[inj] {
+			if r.Action.Door() {
+				cs = append(cs, e.wasShut(p, inj, r)...)
+				continue
+			}
 			if r.Action.Layer() != fault.LayerRequest {
 				continue // Whether it hit connections is not in the trace: the run asks the injector.
 			}

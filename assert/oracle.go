@@ -93,13 +93,19 @@ type openings struct {
 // bury says how nothing from before the trace is left in the window.
 func (v *view) bury() string {
 	c := v.breaker.Config
+	or := ", or let faultline launch the SUT"
+	if v.after() {
+		or = ""
+	}
 	switch {
+	case !v.breaker.Declared && v.after():
+		return "put an unmeasured trip and close before this phase"
 	case !v.breaker.Declared:
 		return "let faultline launch the SUT, or put an unmeasured trip and close before this phase"
 	case c.WindowType == breakerref.CountBased:
-		return fmt.Sprintf("put an unmeasured phase of at least %d calls before this one, one after another, or let faultline launch the SUT", c.Window+c.Permitted+1)
+		return fmt.Sprintf("put an unmeasured phase of at least %d calls before this one, one after another%s", c.Window+c.Permitted+1, or)
 	}
-	return fmt.Sprintf("put an unmeasured phase of at least %ds before this one, or let faultline launch the SUT", c.Window+1)
+	return fmt.Sprintf("put an unmeasured phase of at least %ds before this one%s", c.Window+1, or)
 }
 
 // plain is may without the outcomes that were recorded beside ones from before the
@@ -129,7 +135,7 @@ func (v *view) replay(t *trip) openings {
 		out.haunted = forever
 		return out
 	}
-	w := newWindows(v.breaker.Config, t)
+	w := newWindows(v.breaker.Config, t, v.era.Lo)
 	for _, x := range w.order {
 		may, must, ghosts := w.trips(t.outcomes[x])
 		if ghosts > 0 {
@@ -167,8 +173,9 @@ func (v *view) allowed(t *trip) []int {
 // outcomes whose times overlap in any order.
 type windows struct {
 	cfg     breakerref.Config
-	past    bool  // it may have held others before
-	order   []int // indices of the outcomes in the order of early
+	past    bool          // it may have held others before
+	from    time.Duration // when they were the last to come
+	order   []int         // indices of the outcomes in the order of early
 	certain []*admission
 	next    int             // certain[:next] were recorded before the outcome that is asked about
 	last    []time.Duration // the greatest early of those, sorted, as many as the window holds beside it
@@ -218,8 +225,8 @@ func atMost(sorted []time.Duration, t time.Duration) int {
 	return i
 }
 
-func newWindows(cfg breakerref.Config, t *trip) *windows {
-	w := &windows{cfg: cfg, past: t.past}
+func newWindows(cfg breakerref.Config, t *trip, from time.Duration) *windows {
+	w := &windows{cfg: cfg, past: t.past, from: from}
 	for i, a := range t.outcomes {
 		if a.early == forever {
 			continue
@@ -288,7 +295,7 @@ func (w *windows) ghosts(x *admission) int {
 		return 0
 	case w.cfg.WindowType == breakerref.CountBased:
 		return max(0, w.cfg.Window-1-w.next)
-	case x.early <= time.Duration(w.cfg.Window)*time.Second:
+	case x.early <= w.from+time.Duration(w.cfg.Window)*time.Second:
 		return manyGhosts
 	}
 	return 0

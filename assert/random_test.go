@@ -115,6 +115,9 @@ func (d drawn) load(p phase, long time.Duration) phase {
 // faults draws what is wrong in an outage.
 func (d drawn) faults() []fault.Rule {
 	r := unavailable()[0]
+	if d.rare(4, "door") {
+		return shutting(rapid.SampledFrom([]fault.Action{fault.ActionRefuse, fault.ActionUnreachable, fault.ActionDeaf}).Draw(d.T, "shut"))
+	}
 	switch d.int(0, 7, "fault") {
 	case 0:
 		r.Action, r.Respond = fault.ActionReset, fault.Respond{}

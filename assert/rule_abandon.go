@@ -117,6 +117,9 @@ func leftBy(at *trace.Attempt, c *trace.Call, left []time.Duration, slack time.D
 // arrived, and at the earliest when its call was sent; what the dependency saw of
 // its leaving came later than the leaving, never earlier.
 func (r AbandonedAfter) look(e *evidence, p *patience, at *trace.Attempt, c *trace.Call, slack time.Duration, left []time.Duration) {
+	if at.Late || c != nil && touched(e.joinOf(r.Injector).Blind, c) {
+		return // It was made before it arrived: for how long it was kept is not known.
+	}
 	band := r.band()
 	if at.Abandon == trace.None {
 		end := at.Dep

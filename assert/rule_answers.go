@@ -115,30 +115,56 @@ func (b QuantileBound) judge(took []time.Duration) Verdict {
 
 // judge implements [Rule].
 func (r FallbackShare) judge(e *evidence, a Assertion) Verdict {
-	return e.each(r.Breaker, a, func(v *view, w Interval) Verdict {
-		answered := 0
-		var missing, present []*trace.Call
-		for _, c := range v.calls {
-			if !w.in(c.Call.Send) || c.Call.Err == trace.ErrCanceled || straddles(c, a.Phase, w) || !v.inSets(c, r.Of) {
+	return e.worst(r.Breaker, a, func(vs []*view, w Interval) Verdict {
+		p := &fallbacks{}
+		for i := range vs[0].join.Calls {
+			c := &vs[0].join.Calls[i]
+			if !vs[0].serves(c) || !w.in(c.Call.Send) || c.Call.Err == trace.ErrCanceled || straddles(c, a.Phase, w) {
 				continue
 			}
-			switch {
-			case c.Call.Class == match.ClassFallback:
-				answered++
-				present = append(present, &c.Call)
-				continue
-			case c.Call.Answered():
-				answered++
-			}
-			missing = append(missing, &c.Call)
+			p.add(c, r.Of, vs)
 		}
-		n := len(present) + len(missing)
-		out := r.conclude(e, n, len(present), missing, present)
-		if out.Result == Pass && r.Max != nil && answered < enough {
-			out.Result, out.Margin, out.Reason, out.Remedy = Inconclusive, "", silence(answered, n), speak
+		out := r.conclude(e, p)
+		if out.Result == Pass && r.Max != nil && p.answered < enough {
+			out.Result, out.Margin, out.Reason, out.Remedy = Inconclusive, "", silence(p.answered, p.calls()), speak
 		}
 		return out
 	})
+}
+
+// fallbacks are the calls of some sets.
+type fallbacks struct {
+	answered         int
+	present, missing []*trace.Call // answered by the fallback, and otherwise
+	perhaps          int           // answered by the fallback, and perhaps in the sets
+	perhapsNot       int           // answered otherwise, and perhaps in the sets
+}
+
+// calls is how many are in the sets for certain.
+func (p *fallbacks) calls() int { return len(p.present) + len(p.missing) }
+
+// add takes in a call, if it may belong to any of the sets.
+func (p *fallbacks) add(c *trace.Joined, sets []CallSet, vs []*view) {
+	sure, may := inSets(c, sets, vs)
+	switch fell := c.Call.Class == match.ClassFallback; {
+	case !may:
+	case !sure && fell:
+		p.perhaps++
+	case !sure:
+		p.perhapsNot++
+	case fell:
+		p.answered++
+		p.present = append(p.present, &c.Call)
+	default:
+		p.answered += one(c.Call.Answered())
+		p.missing = append(p.missing, &c.Call)
+	}
+}
+
+// bounds are the least and the greatest share of the fallback.
+func (p *fallbacks) bounds() (lo, hi float64) {
+	n := p.calls()
+	return float64(len(p.present)) / float64(n+p.perhapsNot), float64(len(p.present)+p.perhaps) / float64(n+p.perhaps)
 }
 
 // silence says that too few calls were answered for a class to be rare among them:
@@ -165,35 +191,49 @@ func straddles(c *trace.Joined, phase string, w Interval) bool {
 }
 
 // conclude turns counts into a verdict.
-func (r FallbackShare) conclude(e *evidence, n, fallbacks int, missing, present []*trace.Call) Verdict {
-	expected := r.expected()
+func (r FallbackShare) conclude(e *evidence, p *fallbacks) Verdict {
+	expected, n := r.expected(), p.calls()
 	if n < 20 {
 		if r.needsOpening() {
 			return e.noOpening(r.Breaker, expected, fmt.Sprintf("%d calls are in the set, 20 are needed", n), "send more calls in this phase")
 		}
 		return Verdict{Result: Inconclusive, Expected: expected, Observed: plural(n, "call"), Reason: "20 calls are needed", Remedy: "send more calls in this phase"}
 	}
-	share := float64(fallbacks) / float64(n)
-	out := Verdict{Result: Pass, Expected: expected, Observed: fmt.Sprintf("%s (%d of %d)", percent(share), fallbacks, n)}
+	lo, hi := p.bounds()
+	out := Verdict{Result: Pass, Expected: expected, Observed: fmt.Sprintf("%s (%d of %d)", percent(lo), len(p.present), n)}
+	if doubt := p.perhaps + p.perhapsNot; doubt > 0 {
+		out.Observed = fmt.Sprintf("%s to %s (%d of %d, and %d calls that may be in the set)", percent(lo), percent(hi), len(p.present), n, doubt)
+	}
 	var margins []string
 	if r.Min != nil {
-		margins = append(margins, percent(share-*r.Min))
-		if share < *r.Min {
-			out.Result, out.Evidence = Fail, callsOf(missing)
-			out.Reason = "answered otherwise: " + kinds(missing)
+		margins = append(margins, percent(lo-*r.Min))
+		r.bound(&out, hi < *r.Min, lo < *r.Min)
+		if hi < *r.Min {
+			out.Evidence, out.Reason = callsOf(p.missing), "answered otherwise: "+kinds(p.missing)
 		}
 	}
 	if r.Max != nil {
-		margins = append(margins, percent(*r.Max-share))
-		if share > *r.Max {
-			out.Result, out.Evidence = Fail, callsOf(present)
-			out.Reason = "the fallback answered where it should not"
+		margins = append(margins, percent(*r.Max-hi))
+		r.bound(&out, lo > *r.Max, hi > *r.Max)
+		if lo > *r.Max {
+			out.Evidence, out.Reason = callsOf(p.present), "the fallback answered where it should not"
 		}
 	}
 	if out.Result == Pass {
 		out.Margin = strings.Join(margins, ", ")
 	}
 	return out
+}
+
+// bound settles one bound: missed for certain, or perhaps.
+func (FallbackShare) bound(out *Verdict, missed, perhaps bool) {
+	switch {
+	case missed:
+		out.Result = Fail
+	case perhaps && out.Result == Pass:
+		out.Result, out.Reason = Inconclusive, "of some calls it cannot be told whether they are in the set"
+		out.Remedy = "ask it of short and failed calls together, or of all"
+	}
 }
 
 // needsOpening reports whether every set of the rule is empty without an open
@@ -218,27 +258,29 @@ func (r FallbackShare) expected() string {
 	return fmt.Sprintf("fallback %s of %s calls", strings.Join(parts, " and "), strings.Join(of, "+"))
 }
 
-// inSets reports whether a call belongs to any of the sets.
-func (v *view) inSets(c *trace.Joined, sets []CallSet) bool {
-	for _, s := range sets {
-		switch s {
-		case SetAll:
-			return true
-		case SetShort:
-			if c.Kind == trace.Short {
-				return true
-			}
-		case SetFailed:
-			if v.callFailed(c) {
-				return true
-			}
-		case SetOpen:
-			if v.whileOpen(c) {
-				return true
-			}
-		}
+// serves reports whether a call is one of the view's instance, whatever its era.
+func (v *view) serves(c *trace.Joined) bool { return v.instance == "" || c.Call.Instance == v.instance }
+
+// inSets reports whether a call belongs to any of the sets: for certain, or perhaps. One
+// that met a shut door and was answered was rejected or has failed: which of them is not
+// known.
+func inSets(c *trace.Joined, sets []CallSet, vs []*view) (sure, may bool) {
+	has := func(s CallSet) bool { return slices.Contains(sets, s) }
+	switch {
+	case has(SetAll):
+		return true, true
+	case c.Unserved:
+		sure = has(SetShort) && has(SetFailed) && c.Call.Answered()
+		return sure, sure || has(SetShort) && c.Call.Answered() || has(SetFailed) || has(SetOpen)
 	}
-	return false
+	if len(c.Attempts) > 0 && touched(vs[0].join.Blind, &c.Call) {
+		// In which order its attempts were made is not known, nor whether all were seen.
+		return false, has(SetFailed) || has(SetOpen)
+	}
+	v := vs[0] // What is asked of it is in the call alone, but for the states.
+	sure = has(SetShort) && c.Kind == trace.Short || has(SetFailed) && v.callFailed(c) ||
+		has(SetOpen) && slices.ContainsFunc(vs, func(v *view) bool { return v.whileOpen(c) })
+	return sure, sure
 }
 
 // callFailed reports whether the last attempt of a call failed.

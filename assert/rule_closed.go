@@ -52,11 +52,10 @@ func (r StaysClosed) opened(v *view, seg *segment, w Interval) Verdict {
 		out.Reason = "calls were rejected from there on"
 	case t.guests:
 		out.Result = Inconclusive
-		out.Reason = "calls that were never answered may have asked this instance or another one, so what opened it is not known"
-		out.Remedy = "let every call be answered within load.timeout"
+		out.Reason, out.Remedy = v.guests("what opened it is not known")
 	case !t.known || v.haunted(t):
 		out.Result = Inconclusive
-		out.Reason = "the SUT was running before, so its window may have held failures"
+		out.Reason = v.beforehand() + ", so its window may have held failures"
 		out.Remedy = v.bury()
 	case len(may) > 0:
 		out.Result = Inconclusive

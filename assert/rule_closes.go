@@ -46,12 +46,12 @@ func (r Closes) expected() string {
 }
 
 // clear is when the dependency was well again: the later of the window's start,
-// the mark that the fault is off, and the last faulted outcome by t; and by when
-// the SUT had recorded that outcome.
+// the marks that the fault is off and the door open, and the last faulted outcome by t; and by when
+// the SUT had recorded that outcome, or those of calls that met a shut door.
 func (v *view) clear(e *evidence, w Interval, t time.Duration) Interval {
 	at := Interval{w.Lo, w.Lo}
 	for _, m := range e.trace.Marks {
-		if m.Kind == trace.MarkFaultOff && m.Subject == v.breaker.Injector && m.At <= t {
+		if (m.Kind == trace.MarkFaultOff || m.Kind == trace.MarkDoorOpen) && m.Subject == v.breaker.Injector && m.At <= t {
 			at = Interval{max(at.Lo, m.At), max(at.Hi, m.At)}
 		}
 	}
@@ -60,6 +60,7 @@ func (v *view) clear(e *evidence, w Interval, t time.Duration) Interval {
 			at = Interval{max(at.Lo, a.o), max(at.Hi, a.settled)}
 		}
 	}
+	at.Hi = max(at.Hi, v.tail())
 	return at
 }
 
@@ -67,12 +68,13 @@ func (v *view) clear(e *evidence, w Interval, t time.Duration) Interval {
 func (r Closes) byTime(e *evidence, v *view, vis *visit, w Interval) Verdict {
 	from := v.clear(e, w, vis.endAt.Lo).Lo
 	took := Interval{max(vis.tight.Lo-from, 0), vis.endAt.Hi - from}
+	late := vis.endAt.Lo - max(from, v.tail()) - r.Within
 	out := Verdict{Result: Pass, Observed: took.String() + " after the dependency was well", Resolution: short(took.width())}
 	switch {
 	case took.Hi <= r.Within:
 		out.Margin = short(r.Within - took.Hi)
-	case vis.endAt.Lo-from > r.Within:
-		out.Result, out.miss, out.Reason = Fail, vis.endAt.Lo-from-r.Within, "it closed too late"
+	case late > 0:
+		out.Result, out.miss, out.Reason = Fail, late, "it closed too late"
 	default:
 		out.Result, out.Reason, out.Remedy = Inconclusive, "the trace does not pin the close down far enough", "raise the rate of this phase"
 	}
@@ -181,7 +183,8 @@ func (r Closes) notClosed(e *evidence, v *view, w Interval) Verdict {
 	from := v.clear(e, w, end-1)
 	limit, late := r.Within, []*rejection(nil)
 	switch most, known := v.longestWait(); {
-	case limit > 0 && from.Lo < end:
+	case limit > 0 && max(from.Lo, v.tail()) < end:
+		from.Lo = max(from.Lo, v.tail())
 		late = v.rejectedBetween(from.Lo+limit, end)
 	case known && from.Hi < end:
 		limit = 2*most + time.Second

@@ -2,6 +2,7 @@ package assert
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -75,9 +76,14 @@ func (r DownstreamCalls) judge(e *evidence, a Assertion) Verdict {
 		count = r.during
 	}
 	n := count(e, a)
+	_, shut := e.shutIn(r.Injector, a)
 	out := Verdict{Result: Inconclusive, Observed: plural(n.attempts.Lo, "attempt"), Evidence: n.show}
 	if n.attempts.Hi > n.attempts.Lo {
 		out.Observed = n.attempts.String() + " attempts"
+	}
+	if shut {
+		n.attempts.Hi = math.MaxInt
+		out.Observed = "at least " + plural(n.attempts.Lo, "attempt")
 	}
 	out.Observed += fmt.Sprintf(", %s meanwhile", plural(n.calls, "call"))
 	switch {
@@ -116,7 +122,7 @@ func (r DownstreamCalls) margin(n numbers) string {
 func (r DownstreamCalls) all(e *evidence, a Assertion) attemptCount {
 	var n attemptCount
 	e.attemptsOf(r.Injector, a.Phase, func(at *trace.Attempt) {
-		n.attempts.Lo++
+		n.attempts.Lo += one(!at.Late) // Else it may have been made in the phase before.
 		n.attempts.Hi++
 		if at.ID != "" {
 			n.name(at.ID)

@@ -118,6 +118,7 @@ func answeredOf(pop []seen) int {
 func (e *evidence) unserved(a Assertion, targets []string) int {
 	n := 0
 	for _, b := range e.spec.Breakers {
+		n += e.unservedUnseen(a, b.Name, targets)
 		for _, v := range e.views[b.Name] {
 			for _, c := range v.calls {
 				if (a.Phase == "" || c.Call.Phase == a.Phase) && slices.Contains(targets, c.Call.Target) && v.unserved(c) {

@@ -46,6 +46,8 @@ func (v *view) count(vis *visit) count {
 // or nothing.
 func (vis *visit) unfit(v *view, until time.Duration) string {
 	switch c := v.breaker.Config; {
+	case !vis.sure && v.after() && vis == v.visits[0]:
+		return "the door was shut before, so the breaker may have been half-open already when it opened"
 	case !vis.sure:
 		return "calls came so rarely that the breaker may have been half-open before"
 	case len(vis.maybe) > 0:

@@ -12,23 +12,35 @@ import (
 
 // judge implements [Rule].
 func (r Opens) judge(e *evidence, a Assertion) Verdict {
-	return e.each(r.Breaker, a, func(v *view, w Interval) Verdict {
-		if v.uncounted() && (r.AtCall > 0 || r.WithinCalls > 0) {
-			return uncountedVerdict(r.expected())
+	return e.worst(r.Breaker, a, func(vs []*view, w Interval) Verdict {
+		if out, ok := r.openedUnseen(vs, w); ok {
+			return out
 		}
-		seg := v.tripIn(w)
-		if seg == nil {
-			return r.notOpened(e, v, w, a)
-		}
-		parts := []Verdict{r.byCount(v, seg, w)}
-		if r.AtCall == 0 && r.WithinCalls == 0 {
-			parts[0].Margin = "" // Nothing was asked of the count.
-		}
-		if r.Within > 0 || r.NotBefore > 0 {
-			parts = append(parts, r.byTime(seg, w))
-		}
-		return merge(r.expected(), parts)
+		return e.across(vs, a, w, func(v *view, w Interval) Verdict { return r.seen(e, a, v, w) })
 	})
+}
+
+// seen judges what is seen in one era.
+func (r Opens) seen(e *evidence, a Assertion, v *view, w Interval) Verdict {
+	limited := r.AtCall > 0 || r.WithinCalls > 0 || r.Within > 0 || r.NotBefore > 0
+	switch {
+	case v.uncounted() && (r.AtCall > 0 || r.WithinCalls > 0):
+		return uncountedVerdict(r.expected())
+	case limited && v.after() && v.era.Lo > w.Lo:
+		return Verdict{Result: Inconclusive, Expected: r.expected(), Observed: "no evidence", Reason: "not all that came in this phase was seen, so there is nothing to count from"}
+	}
+	seg := v.tripIn(w)
+	if seg == nil {
+		return r.notOpened(e, v, w, a)
+	}
+	parts := []Verdict{r.byCount(v, seg, w)}
+	if r.AtCall == 0 && r.WithinCalls == 0 {
+		parts[0].Margin = "" // Nothing was asked of the count.
+	}
+	if r.Within > 0 || r.NotBefore > 0 {
+		parts = append(parts, r.byTime(seg, w))
+	}
+	return merge(r.expected(), parts)
 }
 
 // expected says what the rule asks.
@@ -123,8 +135,7 @@ func (r Opens) decideCount(out *Verdict, v *view, seg *segment, w Interval, yes,
 	switch {
 	case seg.trip.guests:
 		out.Result, out.Margin = Inconclusive, ""
-		out.Reason = "calls that were never answered may have asked this instance or another one, so its outcomes cannot be counted"
-		out.Remedy = "let every call be answered within load.timeout"
+		out.Reason, out.Remedy = v.guests("its outcomes cannot be counted")
 	case yes && seg.trip.presumed:
 		out.Result, out.Margin = Inconclusive, ""
 		out.Reason = "it is not certain that it had closed before: a half-open breaker that failed late looks the same"
@@ -144,7 +155,7 @@ func (r Opens) decideCount(out *Verdict, v *view, seg *segment, w Interval, yes,
 		out.Remedy = "raise the rate, so that calls come more often than the wait ends"
 	case v.haunted(seg.trip):
 		out.Result, out.Margin = Inconclusive, ""
-		out.Reason = "the SUT was running before, so its window may not have been empty"
+		out.Reason = v.beforehand() + ", so its window may not have been empty"
 		out.Remedy = v.bury()
 	default:
 		out.Result, out.Margin = Fail, ""

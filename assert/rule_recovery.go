@@ -63,10 +63,15 @@ func (e *evidence) faultBefore(injector string, a Assertion) (f ended, why strin
 	return e.clearBy(injector, f)
 }
 
-// clearBy finds when the dependency was well: the later of the mark that the
-// fault is off and the end of the last attempt that it had hit.
+// clearBy finds when the dependency was well: the latest of the mark that the
+// fault is off, the mark that the door is open, and the end of the last attempt that it had hit.
 func (e *evidence) clearBy(injector string, f ended) (ended, string) {
 	hit := false
+	for _, b := range e.trace.Blind(injector) {
+		if b.From < f.to && b.To >= f.from && b.To < forever {
+			hit, f.at = true, max(f.at, b.To)
+		}
+	}
 	for _, m := range e.trace.Marks {
 		if m.Kind == trace.MarkFaultOff && m.Subject == injector && m.At < f.to {
 			f.at = max(f.at, m.At)
@@ -108,7 +113,27 @@ func (r RecoveryTime) judge(e *evidence, a Assertion) Verdict {
 		out.Reason, out.Remedy = why, "name a phase without faults that comes after one with a fault at this injector"
 		return out
 	}
-	return r.conclude(e, f, r.slide(e, f), a)
+	out = r.conclude(e, f, r.slide(e, f), a)
+	if late := e.heldUp(r.Breaker, f); late > f.at && out.Result == Fail {
+		held := late - f.at
+		if f.at = late; late >= f.to || r.conclude(e, f, r.slide(e, f), a).Result != Fail {
+			out.Result, out.miss, out.Evidence = Inconclusive, 0, nil
+			out.Reason = fmt.Sprintf("calls that met the shut door may have been held up until %s after it was open, and the service may have recovered in time from there on", short(held))
+			out.Remedy = "allow for how long the service waits for a connection, and let every call be answered within load.timeout"
+		}
+	}
+	return out
+}
+
+// heldUp is until when calls that met a shut door may have been held up by it.
+func (e *evidence) heldUp(breaker string, f ended) time.Duration {
+	late := time.Duration(0)
+	for _, v := range e.views[breaker] {
+		if v.era.Lo <= f.at {
+			late = max(late, v.tail())
+		}
+	}
+	return late
 }
 
 // slide is the calls around a recovery, as the target looks at them.

@@ -10,12 +10,13 @@ import (
 // dependency is an injector as injector/doc.go describes it.
 type dependency struct {
 	*world
-	name   string
-	player *fault.Player
-	phase  *fault.Phase
-	during string
-	gates  map[*fault.Rule]*lot // of the phase
-	held   map[int]func()       // what the end of the phase does to waiting requests, by attempt
+	name    string
+	player  *fault.Player
+	phase   *fault.Phase
+	during  string
+	gates   map[*fault.Rule]*lot // of the phase
+	doorway doorway
+	held    map[int]func() // what the end of the phase does to waiting requests, by attempt
 }
 
 // lot is a gate with the requests that it parks.
@@ -45,6 +46,10 @@ func (d *dependency) named(phase string) []fault.Rule {
 
 // enter changes the phase: whoever hangs or is parked goes on.
 func (d *dependency) enter(phase string) {
+	d.door(doorOf(d.player.Phase(phase).Rules()), func() { d.change(phase) })
+}
+
+func (d *dependency) change(phase string) {
 	waiting := d.held
 	d.phase, d.during, d.gates, d.held = d.player.Phase(phase), phase, map[*fault.Rule]*lot{}, map[int]func(){}
 	for i := range d.rec.Attempts { // in a fixed order
@@ -74,6 +79,9 @@ func (l *lot) release(numbers []int) {
 // arrive takes a request in. over is told when the last byte leaves; the
 // returned function is called when the caller leaves.
 func (d *dependency) arrive(id string, over func(failed bool)) (leave func()) {
+	if d.doorway.mode != "" {
+		return d.meet(id, over)
+	}
 	i := len(d.rec.Attempts)
 	v := d.phase.Decide(fault.Request{Method: "POST", Path: "/charges"})
 	a := trace.Attempt{

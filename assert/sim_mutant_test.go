@@ -92,7 +92,7 @@ func defects() []mutant {
 		change("waits half as long", func(c *breakerref.Config) { c.Wait /= 2 }, "waits"),
 		change("waits a fifth longer", func(c *breakerref.Config) { c.Wait += c.Wait / 5 }, "waits"),
 		change("never half-opens", func(c *breakerref.Config) { c.Wait, c.WaitMax = 1000*time.Hour, 0 }, "not stuck", "waits", "closes", "closes after", "recovers"),
-		lies("never opens", breakerref.Closed, false, "opens", "opens within"),
+		lies("never opens", breakerref.Closed, false, "opens", "opens within", "opens some time"),
 		lies("closes after failed probes", breakerref.HalfOpen, false, "reopens"),
 		lies("never closes", breakerref.HalfOpen, true, "closes", "closes after"),
 		deaf(),

@@ -35,7 +35,7 @@ type Verdict struct {
 
 // Check is one integrity condition of the run.
 type Check struct {
-	Name     string `json:"name"` // dropped, lateness_p99, arrivals_late, cpu_pressure, join, fault_fired, dependency_called, short_before_fault, never_arrived, steady_state
+	Name     string `json:"name"` // dropped, lateness_p99, arrivals_late, cpu_pressure, join, fault_fired, dependency_called, door_shut, short_before_fault, never_arrived, steady_state
 	Phase    string `json:"phase,omitempty"`
 	OK       bool   `json:"ok"`
 	Expected string `json:"expected"`

@@ -150,6 +150,9 @@ func (v *view) closed(vis *visit, free int) {
 	for _, a := range slices.Concat(vis.probes[:free], vis.maybe, vis.late) {
 		lo = min(lo, a.early)
 	}
+	if r := v.index.rejLo[v.rejectedFrom(vis.probes[0].hi)]; v.after() {
+		lo = max(lo, r) // What came of calls that met a shut door, before that rejection, did not close it.
+	}
 	lo = min(max(lo, vis.half.Lo), hi)
 	if r := v.index.rejLo[v.rejectedFrom(vis.probes[len(vis.probes)-1].hi)]; r > vis.half.Hi {
 		lo = max(lo, min(r, hi))

@@ -55,7 +55,9 @@
 //	  NAME:
 //	    listen                              (127.0.0.1:0) a loopback address
 //	    upstream                            either: a real dependency behind it
+//	    tcp: {upstream, undialled (reset)}  or: one whose connections are passed on
 //	    stub: {status (200), headers?, body?, latency (0s)}      or: its answer
+//	      websocket?: {open?, answer?}      what it says to those who ask for one
 //
 //	correlate:
 //	  order                                 ([traceparent, header:x-request-id, single_flight])
@@ -96,18 +98,26 @@
 //	      {calls, concurrency (1), gap (0s), until?, breaker}      until: open or closed
 //	    faults:
 //	      - injector                        (the only one)
-//	        match?: {method?, path?, grpc?, query?, header?, jsonpath?, peer?}
+//	        match?: {method?, path?, grpc?, query?, header?, jsonpath?, peer?, websocket?}
 //	                                        path and headers also as {regex}
 //	        ratio: 30% or {of, draw (even), block (20)}     draw: even, shuffle, random
 //	        or first, after, every, script, burst: {length, gap}
 //	                                        which of the matching requests; (all)
 //	        sticky?: {header}, {cookie}, path or peer
 //	        respond: {status, headers?, body?, fill?, header_fill?, retry_after?: 2s or {date}},
-//	        reset, close, hang or pass: true, garbage: 200B
+//	        reset, close, hang or pass: true, garbage: 200B,
+//	        refuse, unreachable or deaf: true       all who connect, alone in its phase
 //	        cut?: {at, bytes (0B), by (reset)}              at: start, line, head, body
 //	        malformed?, inform?: {status, times (1), every (0s)}, drip?: {chunks, over},
 //	        slice?: {size, gap (0s)}, bandwidth?: 100KiB/s, read?: 50KiB/s
 //	        connection?: tell, close, reset, half or {then, wait (0s)}
+//	        websocket: {accept?, messages?, close?, stall?, no_pong?, ignore_close?}
+//	          messages: [{to: client, at or a selection, control?, drop, delay, duplicate,
+//	            reorder, corrupt, cut, oversize or fragment}, ..]
+//	          close: {code, after (0), of (client), reason?, by (close)}, stall: {to, after (0)}
+//	        tcp: {up?, down?, life?: {for, by (reset)}}
+//	          up, down: {latency?, bandwidth?: 100KiB/s or {rate, shared}, slice?,
+//	            cut?: {after (0B), by (reset)}}
 //	        latency?: one of
 //	          {fixed}, {uniform: [least, most]}, {normal: {mean, sd, cap?}},
 //	          {lognormal: {median, p99 or sigma, cap?}}, {exponential: {mean, cap?}},
@@ -161,5 +171,6 @@
 //   - a time after which an attempt is given up that nothing in the phase, or not
 //     faultline's own client, waits for;
 //   - a recovery from no fault, or within a phase that is too short for it;
+//   - a breaker, or a count of attempts, at an injector that passes connections on;
 //   - a steady state without a measured phase before the first fault.
 package experiments

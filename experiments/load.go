@@ -46,6 +46,7 @@ type reader struct {
 	rate      yamldoc.Value // load.rate, which phases inherit
 	listens   []listen
 	at        []yamldoc.Value // of the injectors, in order
+	dialled   []yamldoc.Value // upstreams whose connections are passed on
 	order     yamldoc.Value   // correlate.order
 	tokens    bool            // a target holds the identity of its call
 	noRate    bool            // load.rate could not be read, so that it is absent proves nothing
@@ -84,7 +85,7 @@ func compile(doc *yamldoc.Doc, path string, seed uint64) *Plan {
 	r.correlate(m.Get("correlate"))
 	load := m.Need("load").Map("{rate: 100/s, targets: [{name: checkout, path: /checkout}]}")
 	r.load(load)
-	r.readBreakers(m.Need("breakers"))
+	r.readBreakers(r.breakersOf(m))
 	r.sut(m.Need("sut"))
 	r.referenceSpeaks()
 	flawed := r.flawed()

@@ -36,7 +36,7 @@ func MarshalPlan(p *Plan) ([]byte, error) {
 	load.Put("targets", each(p.Targets, targetOut))
 	load.PutIf(len(p.Classes) > 0, "classify", classesOut(p.Classes))
 	o.Put("load", &load)
-	o.Put("breakers", breakersOut(p.Breakers))
+	o.PutIf(len(p.Breakers) > 0, "breakers", breakersOut(p.Breakers))
 	o.Put("phases", each(p.Phases, phaseOut))
 	var integrity yamldoc.Out
 	integrity.Put("dropped", "<= "+yamldoc.FormatShare(p.Integrity.Dropped))
@@ -82,7 +82,11 @@ func injectorsOut(injectors []Injector) *yamldoc.Out {
 		if in.Stub != nil {
 			stub := stubOut(in.Stub.Respond)
 			stub.PutIf(in.Stub.Latency > 0, "latency", in.Stub.Latency)
+			putWebSocketStub(stub, in.Stub.WebSocket)
 			one.Put("stub", stub)
+		}
+		if in.TCP != nil {
+			one.Put("tcp", tcpOut(*in.TCP))
 		}
 		if in.TLS != nil {
 			one.Put("tls", tlsOut(*in.TLS))

@@ -10,6 +10,15 @@ import (
 
 // putLatency writes what is added to a request's time, if anything is.
 func putLatency(o *yamldoc.Out, l fault.Latency) {
+	if l.Ramp != nil {
+		o.Put("latency", latencyRampOut(l.Ramp))
+		return
+	}
+	putLaw(o, "latency", l)
+}
+
+// putLaw writes a latency that has a law below a key.
+func putLaw(o *yamldoc.Out, key string, l fault.Latency) {
 	law, below := &yamldoc.Out{}, &yamldoc.Out{}
 	put := func(name string, limit time.Duration) {
 		below.PutIf(limit > 0, "cap", limit)
@@ -53,5 +62,5 @@ func putLatency(o *yamldoc.Out, l fault.Latency) {
 	default:
 		return
 	}
-	o.Put("latency", law)
+	o.Put(key, law)
 }

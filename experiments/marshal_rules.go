@@ -34,9 +34,11 @@ func putFault(o *yamldoc.Out, r fault.Rule) {
 		o.Put("tls", handshakeOut(*r.TLS))
 	case fault.ActionSettings:
 		o.Put("settings", settingsOut(*r.Settings))
-	case fault.ActionTCP: // Experiments have none.
+	case fault.ActionTCP:
+		o.Put(tcpFault, tcpFaultOut(*r.TCP))
 	case fault.ActionPass:
-		o.PutIf(r.Latency.Longest() == 0 && r.Hold == nil && r.Form == (fault.Form{}) && r.ReadRate == 0 && r.H2 == nil, "pass", true)
+		o.PutIf(r.Latency.Longest() == 0 && r.Hold == nil && r.Form == (fault.Form{}) && r.ReadRate == 0 && r.H2 == nil && r.WebSocket == nil, "pass", true)
+		putWebSocket(o, r.WebSocket)
 	}
 	o.PutIf(r.Stealth, "stealth", true)
 	o.PutIf(r.ReadRate > 0, "read", yamldoc.FormatSize(r.ReadRate)+"/s")
@@ -101,6 +103,7 @@ func matchOut(m fault.Match) *yamldoc.Out {
 	}
 	o.PutIf(len(m.JSONPath) > 0, "jsonpath", m.JSONPath)
 	o.PutIf(m.Peer != "", "peer", m.Peer)
+	o.PutIf(m.WebSocket, webSocketFault, true)
 	o.PutIf(m.SNI != "", "sni", m.SNI)
 	return o
 }
@@ -117,13 +120,16 @@ func putSelection(o *yamldoc.Out, s fault.Select) {
 	below := &yamldoc.Out{}
 	switch s.Kind {
 	case fault.SelectRatio:
-		o.Put("ratio", share())
+		o.PutIf(s.Ramp == nil, "ratio", share())
 	case fault.SelectShuffle:
 		below.Put("of", share())
 		below.Put("draw", drawShuffle)
 		below.Put("block", s.Block)
 		o.Put("ratio", below)
 	case fault.SelectRandom:
+		if s.Ramp != nil {
+			break
+		}
 		below.Put("of", share())
 		below.Put("draw", drawRandom)
 		o.Put("ratio", below)
@@ -140,6 +146,9 @@ func putSelection(o *yamldoc.Out, s fault.Select) {
 		below.Put("gap", s.Gap)
 		o.Put("burst", below)
 	case fault.SelectAll:
+	}
+	if s.Ramp != nil {
+		o.Put("ratio", ratioRampOut(s))
 	}
 	switch key := s.Sticky; key.By {
 	case fault.StickyHeader, fault.StickyCookie:

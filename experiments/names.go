@@ -86,6 +86,9 @@ func (n *names) referOr(v yamldoc.Value) string {
 	if len(n.known) == 1 {
 		return n.known[0]
 	}
+	if len(n.known) == 0 && !n.blind {
+		v.Problemf("is missing, and no %s is declared", n.kind)
+	}
 	if len(n.known) > 1 {
 		v.Problemf("is missing; there is more than one %s: %s", n.kind, strings.Join(n.known, ", "))
 	}

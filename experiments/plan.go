@@ -107,6 +107,7 @@ type Injector struct {
 	Listen   string       `json:"listen" yaml:"listen"` // host:port; port 0 is chosen by the system
 	Upstream string       `json:"upstream,omitempty" yaml:"upstream,omitempty"`
 	Stub     *Stub        `json:"stub,omitempty" yaml:"stub,omitempty"`
+	TCP      *TCP         `json:"tcp,omitempty" yaml:"tcp,omitempty"` // in place of both: bytes are passed on as they are
 	Script   fault.Script `json:"script" yaml:"script"`
 	TLS      *TLS         `json:"tls,omitempty" yaml:"tls,omitempty"` // nil: plain
 }
@@ -122,6 +123,20 @@ type TLS struct {
 type Stub struct {
 	fault.Respond `yaml:",inline"`
 	Latency       time.Duration `json:"latency,omitempty" yaml:"latency,omitempty"`
+
+	WebSocket *WebSocketStub `json:"websocket,omitempty" yaml:"websocket,omitempty"` // nil: it speaks none
+}
+
+// WebSocketStub is what a healthy dependency says over a WebSocket.
+type WebSocketStub struct {
+	Open   []string `json:"open,omitempty" yaml:"open,omitempty"`     // texts that it sends at once
+	Answer []string `json:"answer,omitempty" yaml:"answer,omitempty"` // texts in answer to each message; none: the message itself
+}
+
+// TCP is a dependency whose connections are passed on byte by byte.
+type TCP struct {
+	Upstream  string       `json:"upstream" yaml:"upstream"`   // host:port
+	Undialled fault.Action `json:"undialled" yaml:"undialled"` // what a caller sees when the upstream cannot be reached: reset or close
 }
 
 // Correlate says how attempts are joined with calls.

@@ -24,6 +24,7 @@ func (r *reader) readBreakers(v yamldoc.Value) {
 		r.breakers.declare(e.Key, name)
 	}
 	r.breakers.end(v, m.Exists())
+	r.breakers.blind = r.breakers.blind && (v.Exists() || !r.onlyTCP())
 }
 
 func (r *reader) breaker(name string, v yamldoc.Value) {
@@ -35,6 +36,7 @@ func (r *reader) breaker(name string, v yamldoc.Value) {
 		Unit:     assert.Unit(m.Get("unit").OneOf("", string(assert.UnitAttempt), string(assert.UnitCall))),
 		Failure:  failure(m.Get("failure")),
 	}
+	r.refuseUnjoined(m.Get("injector"), b.Injector, "no breaker can be judged there")
 	b.Config, b.Declared = breakerConfig(m)
 	b.Config.Name = name
 	b.Targets = r.breakerTargets(m, b.Injector)

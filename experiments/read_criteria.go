@@ -31,7 +31,10 @@ func (r *reader) classes() []string {
 
 // bounded are the numbers that a criterion can bound.
 func (r *reader) bounded() []string {
-	subjects := append(r.classes(), assert.SubjectShort, assert.SubjectError)
+	subjects := append(r.classes(), assert.SubjectError)
+	if len(r.breakers.known) > 0 || r.breakers.blind {
+		subjects = append(subjects, assert.SubjectShort)
+	}
 	var list []string
 	for _, s := range subjects {
 		list = append(list, s+ofShare)

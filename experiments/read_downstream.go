@@ -54,6 +54,7 @@ func (a *assertion) abandonedAfter(v yamldoc.Value) assert.Rule {
 	defer m.Done()
 	tolerance := m.Get("tolerance")
 	rule := assert.AbandonedAfter{Injector: a.injectors.referOr(m.Get("injector"))}
+	a.refuseUnjoined(m.Get("injector"), rule.Injector, "how long a request waited is not known")
 	kind := m.Choice("equals", "max")
 	switch kind {
 	case "equals":
@@ -76,7 +77,7 @@ func (a *assertion) abandonedAfter(v yamldoc.Value) assert.Rule {
 // keptWaiting notes what keeps a phase from telling how long the SUT waits.
 func (a *assertion) keptWaiting(v yamldoc.Value, injector string, wait time.Duration) {
 	p, ok := a.plan.phase(a.in)
-	if !ok || injector == "" || wait == 0 || a.noPhases || a.injectors.vague[injector] {
+	if !ok || injector == "" || wait == 0 || a.noPhases || a.injectors.vague[injector] || a.passesTCP(injector) {
 		return
 	}
 	most := time.Duration(0)
@@ -110,6 +111,7 @@ func (a *assertion) downstreamCalls(v yamldoc.Value) assert.Rule {
 	defer m.Done()
 	at, least, most, when := m.Get("injector"), m.Get("min"), m.Get("max"), m.Get("when")
 	rule := assert.DownstreamCalls{Injector: a.injectors.referOr(at)}
+	a.refuseUnjoined(at, rule.Injector, "requests cannot be counted")
 	rule.Min, rule.Max = optional(least, 1), optional(most, 0)
 	switch {
 	case m.Exists() && !least.Exists() && !most.Exists() && len(m.Unknown()) == 0:

@@ -22,6 +22,7 @@ func (r *reader) faults(p *Phase, v yamldoc.Value) {
 		injector := r.injectors.referOr(at)
 		rule := r.fault(m, injector)
 		rule.ID = p.Name + "/" + strconv.Itoa(i)
+		p.rampsFit(m, rule)
 		m.Done()
 		if injector == "" {
 			continue
@@ -38,9 +39,12 @@ func (r *reader) faults(p *Phase, v yamldoc.Value) {
 // add gives a phase one more fault, which must get along with those before it.
 func (p *Phase) add(v yamldoc.Value, injector string, rule fault.Rule) {
 	earlier := p.Faults[injector]
-	if text := fault.Against(earlier, rule, func(i int) string { return "fault " + earlier[i].ID }); text != "" {
+	if text := besideDoor(earlier, rule); text != "" {
+		v.Problemf("%s", text)
+	} else if text := fault.Against(earlier, rule, func(i int) string { return "fault " + earlier[i].ID }); text != "" {
 		v.Problemf("%s", text)
 	}
+	sharedRates(v, earlier, rule)
 	if p.Faults == nil {
 		p.Faults = map[string][]fault.Rule{}
 	}
@@ -50,26 +54,29 @@ func (p *Phase) add(v yamldoc.Value, injector string, rule fault.Rule) {
 func (r *reader) fault(m *yamldoc.Map, injector string) fault.Rule {
 	rule := fault.Rule{
 		Match:   requestMatch(m.Get("match")),
-		Select:  selection(m),
+		Select:  r.selection(m),
 		Latency: r.latency(m.Get("latency")),
 	}
-	action(&rule, m)
+	r.action(&rule, m)
 	rule.Stealth = m.Get("stealth").Bool(false)
 	if rule.Stealth && rule.Action != fault.ActionReset && rule.Action != fault.ActionClose {
 		m.Lacks(m.Get("stealth"), []string{"reset", "close"}, "goes with reset or close, the faults of a connection")
 	}
 	rule.ReadRate = m.Get("read").Throughput(0)
 	rule.Form = form(m)
-	if answers := rule.Action == fault.ActionRespond || rule.Action == fault.ActionPass; !answers {
+	r.fitsInjector(m, rule, injector)
+	if none := answerless(rule); none != "" {
 		for _, key := range formKeys() {
 			if v := m.Get(key); v.Exists() {
-				v.Problemf("is how an answer is sent, and %s gives none", rule.Action)
+				v.Problemf("is how an answer is sent, and %s gives none", none)
 			}
 		}
 		rule.Form = fault.Form{}
 	}
 	r.http2(&rule, m)
-	rule.Hold = r.hold(m.Get("hold"), injector, rule.Latency.Longest())
+	if rule.Action != fault.ActionTCP {
+		rule.Hold = r.hold(m.Get("hold"), injector, rule.Latency.Longest())
+	}
 	if rule.Action == fault.ActionHang {
 		for _, key := range []string{"latency", "hold"} {
 			if v := m.Get(key); v.Exists() {
@@ -77,21 +84,35 @@ func (r *reader) fault(m *yamldoc.Map, injector string) fault.Rule {
 			}
 		}
 	}
+	door(&rule, m)
 	connections(&rule, m)
 	r.speaks(rule, m, injector)
 	return rule
 }
 
+// answerless names what a fault does where it gives no answer that could have a form.
+func answerless(rule fault.Rule) string {
+	switch {
+	case rule.WebSocket != nil:
+		return webSocketFault
+	case rule.Action == fault.ActionRespond, rule.Action == fault.ActionPass:
+		return ""
+	}
+	return string(rule.Action)
+}
+
 // actions are the keys of a fault that say what happens instead of the healthy answer.
 func actions() []string {
-	return []string{
+	return slices.Concat([]string{
 		"respond", "reset", "close", "hang", "garbage", "pass",
 		"grpc", "settings", "tls",
-	}
+		webSocketFault,
+		tcpFault,
+	}, doors())
 }
 
 // action reads what happens to a request that the rule hits.
-func action(rule *fault.Rule, m *yamldoc.Map) {
+func (r *reader) action(rule *fault.Rule, m *yamldoc.Map) {
 	key := m.Choice(actions()...)
 	switch key {
 	case "respond":
@@ -110,13 +131,14 @@ func action(rule *fault.Rule, m *yamldoc.Map) {
 		rule.Action, rule.TLS = fault.ActionTLS, handshake(m.Get(key))
 		return
 	case "garbage":
-		v := m.Get(key)
-		n := v.Size(1, 1)
-		if n > fault.MostGarbage {
-			v.Problemf("is more than %s, the most that is made", yamldoc.FormatSize(fault.MostGarbage))
-			n = 1
-		}
-		rule.Action, rule.Garbage = fault.ActionGarbage, int(n)
+		rule.Action, rule.Garbage = fault.ActionGarbage, garbage(m.Get(key))
+		return
+	case webSocketFault:
+		rule.Action, rule.WebSocket = fault.ActionPass, r.webSocket(m.Get(key))
+		toWebSockets(&rule.Match, m.Get("match"))
+		return
+	case tcpFault:
+		rule.Action, rule.TCP = fault.ActionTCP, r.tcp(m.Get(key))
 		return
 	case "":
 		rule.Action = fault.ActionPass
@@ -130,4 +152,14 @@ func action(rule *fault.Rule, m *yamldoc.Map) {
 	if !m.Get(key).Bool(true) {
 		m.Get(key).Problemf("is true or left out")
 	}
+}
+
+// garbage reads how many random bytes are sent.
+func garbage(v yamldoc.Value) int {
+	n := v.Size(1, 1)
+	if n > fault.MostGarbage {
+		v.Problemf("is more than %s, the most that is made", yamldoc.FormatSize(fault.MostGarbage))
+		n = 1
+	}
+	return int(n)
 }

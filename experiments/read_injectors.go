@@ -33,19 +33,24 @@ func (r *reader) readInjectors(v yamldoc.Value) {
 		}
 	}
 	r.injectors.end(v, m.Exists())
-	r.refuseLoops(upstreams)
+	r.refuseLoops(append(upstreams, r.dialled...))
 }
 
 func (r *reader) injector(name string, m *yamldoc.Map) {
 	in := Injector{Name: name, Listen: r.listen(m.Get("listen")), TLS: secured(m.Get("tls"))}
-	switch m.Choice("upstream", "stub") {
+	switch m.Choice("upstream", "stub", "tcp") {
 	case "upstream":
 		in.Upstream = upstreamURL(m.Get("upstream"))
 	case "stub":
 		in.Stub = stub(m.Get("stub"))
+	case "tcp":
+		in.TCP = r.passedOn(m.Get("tcp"))
+		if in.TLS != nil {
+			m.Get("tls").Problemf("is not spoken where bytes are passed on as they are; leave it out, as the caller and the upstream agree on their own")
+		}
 	default:
 		if m.Exists() {
-			m.Lacks(m.Value, []string{"upstream", "stub"}, "says neither upstream nor stub; how does %s answer when it is healthy?", name)
+			m.Lacks(m.Value, []string{"upstream", "stub", "tcp"}, "says none of upstream, stub and tcp; how does %s answer when it is healthy?", name)
 		}
 	}
 	r.plan.Injectors = append(r.plan.Injectors, in)
@@ -61,6 +66,8 @@ func stub(v yamldoc.Value) *Stub {
 	return &Stub{
 		Respond: filled(m, respond(m, m.Get("status"))),
 		Latency: m.Get("latency").DurationOrZero(0),
+
+		WebSocket: webSocketStub(m.Get("websocket")),
 	}
 }
 
@@ -117,7 +124,10 @@ func (l listen) same(host string, port int) bool {
 // refuseLoops notes upstreams that are injectors.
 func (r *reader) refuseLoops(upstreams []yamldoc.Value) {
 	for _, v := range upstreams {
-		_, rest, _ := strings.Cut(v.Text(""), "://")
+		rest := v.Text("")
+		if _, behind, ok := strings.Cut(rest, "://"); ok {
+			rest = behind
+		}
 		authority, _, _ := strings.Cut(rest, "/")
 		host, port, err := net.SplitHostPort(authority)
 		n, perr := strconv.Atoi(port)

@@ -19,7 +19,10 @@ import (
 )
 
 // laws are the keys of a latency, of which it has one.
-func laws() []string {
+func laws() []string { return append(steadyLaws(), rampFrom, rampSteps) }
+
+// steadyLaws are those of one that does not change with the time.
+func steadyLaws() []string {
 	return []string{"fixed", "uniform", "normal", "lognormal", "exponential", "pareto", "table", "trace"}
 }
 
@@ -28,9 +31,25 @@ func (r *reader) latency(v yamldoc.Value) fault.Latency {
 	m := v.Map("{fixed: 5ms}")
 	defer m.Done()
 	key := m.Choice(laws()...)
+	if key == rampFrom || key == rampSteps {
+		return r.latencyRamp(m, key)
+	}
+	straight(m, key)
+	return r.oneOf(laws(), m, key)
+}
+
+// steady reads a latency that does not change with the time.
+func (r *reader) steady(v yamldoc.Value) fault.Latency {
+	m := v.Map("{fixed: 5ms}")
+	defer m.Done()
+	return r.oneOf(steadyLaws(), m, m.Choice(steadyLaws()...))
+}
+
+// oneOf reads the law of a key, which is one of those, or none.
+func (r *reader) oneOf(laws []string, m *yamldoc.Map, key string) fault.Latency {
 	if key == "" {
 		if m.Exists() {
-			m.Lacks(m.Value, laws(), "says none of %s, as {fixed: 60ms} or {uniform: [10ms, 50ms]}", strings.Join(laws(), ", "))
+			m.Lacks(m.Value, laws, "says none of %s, as {fixed: 60ms} or {uniform: [10ms, 50ms]}", strings.Join(laws, ", "))
 		}
 		return fault.Latency{}
 	}

@@ -28,6 +28,7 @@ func requestMatch(v yamldoc.Value) fault.Match {
 		out.JSONPath = queries(body)
 	}
 	out.Peer = peer(m.Get("peer"))
+	out.WebSocket = asksForWebSocket(m)
 	out.SNI = serverName(m.Get("sni"))
 	return out
 }

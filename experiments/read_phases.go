@@ -48,6 +48,7 @@ func (r *reader) phase(v yamldoc.Value) {
 		r.work(&p, m)
 	}
 	r.faults(&p, m.Get("faults"))
+	r.untilDoor(p, m)
 	r.phases.declare(name, p.Name)
 	r.plan.Phases = append(r.plan.Phases, p)
 }

@@ -19,7 +19,7 @@ func (r *reader) speaks(rule fault.Rule, m *yamldoc.Map, injector string) {
 		}
 	}
 	in, known := r.knownInjector(injector)
-	if !known {
+	if !known || in.TCP != nil { // That it has no requests was told.
 		return
 	}
 	if rule.Action == fault.ActionTLS && in.TLS == nil {

@@ -24,9 +24,9 @@ const (
 func selections() []string { return []string{"ratio", "first", "after", "every", "script", "burst"} }
 
 // selection reads which of the requests that match are hit.
-func selection(m *yamldoc.Map) fault.Select {
+func (r *reader) selection(m *yamldoc.Map) fault.Select {
 	kind := m.Choice(selections()...)
-	s := selected(m, kind)
+	s := r.selected(m, kind)
 	if v := m.Get("sticky"); v.Exists() {
 		s.Sticky = sticky(v)
 		if kind == "" {
@@ -36,14 +36,14 @@ func selection(m *yamldoc.Map) fault.Select {
 	return s
 }
 
-func selected(m *yamldoc.Map, kind string) fault.Select {
+func (r *reader) selected(m *yamldoc.Map, kind string) fault.Select {
 	if kind == "" {
 		return fault.Select{Kind: fault.SelectAll}
 	}
 	v := m.Get(kind)
 	switch kind {
 	case "ratio":
-		return ratio(v)
+		return r.ratio(v)
 	case "first":
 		return fault.Select{Kind: fault.SelectFirst, First: uint64(v.Count(1, 1))}
 	case "after":
@@ -65,7 +65,7 @@ func selected(m *yamldoc.Map, kind string) fault.Select {
 }
 
 // ratio reads a share, and how it is drawn.
-func ratio(v yamldoc.Value) fault.Select {
+func (r *reader) ratio(v yamldoc.Value) fault.Select {
 	if !v.IsMap() {
 		return shareOf(v, fault.SelectRatio)
 	}
@@ -76,9 +76,17 @@ func ratio(v yamldoc.Value) fault.Select {
 	if kind != drawShuffle && block.Exists() {
 		m.Lacks(block, []string{"draw"}, "goes with draw: shuffle")
 	}
+	shape := m.Choice(ratioShapes()...)
+	if shape == rampFrom || shape == rampSteps {
+		return r.ratioRamp(m, shape, map[string]fault.SelectKind{drawShuffle: fault.SelectShuffle, drawRandom: fault.SelectRandom, drawEven: fault.SelectRatio}[kind])
+	}
+	straight(m, shape)
+	if shape == "" {
+		m.Lacks(m.Value, ratioShapes(), "says neither of nor from nor steps, as {of: 30%%} or {from: 0%%, to: 50%%, over: 30s}")
+	}
 	switch kind {
 	case drawShuffle:
-		s := shareOf(m.Need("of"), fault.SelectShuffle)
+		s := shareOf(m.Get("of"), fault.SelectShuffle)
 		n := block.Count(standardBlock, 2)
 		if n > largestBlock {
 			block.Problemf("%d is too large; it is at most %d", n, largestBlock)
@@ -87,9 +95,9 @@ func ratio(v yamldoc.Value) fault.Select {
 		s.Block = uint64(n)
 		return s
 	case drawRandom:
-		return shareOf(m.Need("of"), fault.SelectRandom)
+		return shareOf(m.Get("of"), fault.SelectRandom)
 	}
-	return shareOf(m.Need("of"), fault.SelectRatio)
+	return shareOf(m.Get("of"), fault.SelectRatio)
 }
 
 func shareOf(v yamldoc.Value, kind fault.SelectKind) fault.Select {

@@ -188,7 +188,7 @@ func experimentSchema() schema {
 			"dropped": boundSchema("<=", shareDef), "lateness_p99": boundSchema("<=", durationDef), "join": boundSchema(">=", shareDef),
 		}),
 		"assert": list(assertionSchema()).with("minItems", 1),
-	}, "apiVersion", "kind", "metadata", "sut", "injectors", "load", "breakers", "phases", "assert")
+	}, "apiVersion", "kind", "metadata", "sut", "injectors", "load", "phases", "assert").with("anyOf", []schema{required("breakers"), onlyTCPSchema()})
 }
 
 // assertionSchema is one assertion: id, phase, and the keys of one kind of rule.

@@ -111,8 +111,11 @@ func breakerSchema() schema {
 }
 
 func injectorSchema() schema {
-	stub := object(plus(plus(answerSchema(), fillSchema()), keys{"latency": ref(durationDef), "grpc": grpcSchema()}))
-	var beside []schema
+	stub := object(plus(plus(answerSchema(), fillSchema()), keys{
+		"latency": ref(durationDef), "grpc": grpcSchema(),
+		webSocketFault: object(keys{"open": some(ref(textDef)), "answer": some(ref(textDef))}),
+	}))
+	beside := []schema{apart("grpc", webSocketFault)}
 	for _, key := range httpAnswerKeys() {
 		beside = append(beside, apart("grpc", key))
 	}
@@ -121,7 +124,8 @@ func injectorSchema() schema {
 		"upstream": {"type": "string", "pattern": "^(https?|h2c)://.+$"},
 		"stub":     stub.with("allOf", beside),
 		"tls":      tlsSchema(),
-	}).with("oneOf", anyKey("upstream", "stub"))
+		"tcp":      tcpSchema(),
+	}).with("oneOf", anyKey("upstream", "stub", "tcp")).with("allOf", []schema{apart("tcp", "tls")})
 }
 
 func loadSchema() schema {
@@ -190,7 +194,8 @@ func matchSchema() schema {
 		"grpc":  {"type": "string", "pattern": `^[^/*]+/([^/*]+|\*)$`},
 		"query": named(ref(textDef)), "header": named(schema{"anyOf": []schema{ref(textDef), regex}}),
 		"jsonpath": jsonPathSchema(), "peer": {"type": "string", "pattern": "^[0-9A-Fa-f:.]+(/[0-9]+)?$"},
-		"sni": {"type": "string", "pattern": `^(\*\.)?[^*:/ ]+$`},
+		webSocketFault: isTrue(),
+		"sni":          {"type": "string", "pattern": `^(\*\.)?[^*:/ ]+$`},
 	}).with("allOf", []schema{apart("grpc", "method"), apart("grpc", "path")})
 }
 
@@ -201,9 +206,18 @@ func jsonPathSchema() schema {
 
 // latencySchema is one law of latencies.
 func latencySchema() schema {
+	ramp, together := rampSchema("latency", ref(durationDef))
+	return object(plus(ramp, lawSchemas())).with("oneOf", anyKey(laws()...)).with("dependentRequired", together)
+}
+
+// steadySchema is one that does not change with the time.
+func steadySchema() schema { return object(lawSchemas()).with("oneOf", anyKey(steadyLaws()...)) }
+
+// lawSchemas are the laws.
+func lawSchemas() keys {
 	number := schema{"type": "number", "minimum": 0.01, "maximum": 100}
 	points := named(ref(durationDef)).with("propertyNames", schema{"pattern": `^p(0|[1-9][0-9]*)(\.[0-9]+)?$`}).with("required", []string{"p0", "p100"})
-	return object(keys{
+	return keys{
 		"fixed": ref(durationDef), "uniform": uniformSchema(),
 		"normal":      object(keys{"mean": ref(durationDef), "sd": ref(durationDef), "cap": ref(durationDef)}, "mean", "sd"),
 		"lognormal":   object(keys{"median": ref(durationDef), "p99": ref(durationDef), "sigma": number, "cap": ref(durationDef)}, "median").with("oneOf", anyKey("p99", "sigma")),
@@ -211,15 +225,18 @@ func latencySchema() schema {
 		"pareto":      object(keys{"min": ref(durationDef), "alpha": number, "cap": ref(durationDef)}, "min", "alpha", "cap"),
 		"table":       object(keys{"points": points, "scale": oneOf("linear", "log")}, "points"),
 		"trace":       {"anyOf": []schema{some(ref(durationDef)), object(keys{"file": ref(textDef)}, "file")}},
-	}).with("oneOf", anyKey(laws()...))
+	}
 }
 
 // ratioSchema is a share, or one with how it is drawn.
 func ratioSchema() schema {
-	drawn := object(keys{
+	ramp, together := rampSchema("ratio", ref(shareDef))
+	drawn := object(plus(ramp, keys{
 		"of": ref(shareDef), "draw": oneOf(drawEven, drawShuffle, drawRandom),
 		"block": {"type": "integer", "minimum": 2, "maximum": largestBlock},
-	}, "of").with("if", required("block")).with("then", schema{
+	})).with("oneOf", anyKey(ratioShapes()...)).with("dependentRequired", together).with("not", schema{
+		"anyOf": anyKey(rampFrom, rampSteps), "required": []string{"draw"}, "properties": map[string]any{"draw": schema{"const": drawShuffle}},
+	}).with("if", required("block")).with("then", schema{
 		"required": []string{"draw"}, "properties": map[string]any{"draw": schema{"const": drawShuffle}},
 	})
 	return schema{"anyOf": []schema{ref(shareDef), drawn}}
@@ -236,17 +253,23 @@ func faultSchema() schema {
 			oneOf("path", "peer"),
 			object(keys{"header": {"type": "string"}, "cookie": ref(textDef)}).with("oneOf", anyKey("header", "cookie")),
 		}},
+		"refuse": isTrue(), "unreachable": isTrue(), "deaf": isTrue(),
 		"respond": answer, "reset": isTrue(), "close": isTrue(), "hang": isTrue(), "garbage": ref(sizeDef), "pass": isTrue(), "read": ref(throughputDef),
 		"grpc": grpcSchema(), "settings": settingsSchema(), "tls": handshakeSchema(),
-		"h2":      h2Schema(),
-		"latency": latencySchema(),
-		"hold":    object(keys{"max": ref(durationDef), "rejected": count(1), "one_by_one": boolean()}, "max"),
-		"stealth": boolean(),
+		"h2":           h2Schema(),
+		"latency":      latencySchema(),
+		"hold":         object(keys{"max": ref(durationDef), "rejected": count(1), "one_by_one": boolean()}, "max"),
+		"stealth":      boolean(),
+		webSocketFault: webSocketSchema(),
+		tcpFault:       tcpFaultSchema(),
 	})).with("anyOf", anyKey(slices.Concat(actions(), []string{"latency", "hold", "read", "h2"}, formKeys())...)).with("allOf", append(protocolSchemas(), []schema{
-		{"if": schema{"anyOf": anyKey("reset", "close", "hang", "garbage")}, "then": schema{"not": schema{"anyOf": anyKey(formKeys()...)}}},
+		{"if": schema{"anyOf": anyKey("reset", "close", "hang", "garbage", webSocketFault, tcpFault)}, "then": schema{"not": schema{"anyOf": anyKey(formKeys()...)}}},
+		{"if": schema{"anyOf": anyKey(doors()...)}, "then": schema{"not": schema{"anyOf": anyKey(slices.Concat(ofRequests(), formKeys(), []string{"h2"})...)}}},
 		apart("drip", "slice"), apart("cut", "connection"),
 		{"if": required("sticky"), "then": schema{"anyOf": anyKey(selections()...)}},
 		apart(actions()...), apart(selections()...), apart("hang", "latency"), apart("hang", "hold"),
+		apart(webSocketFault, "read"), apart(tcpFault, "read"), apart(tcpFault, "latency"), apart(tcpFault, "hold"), apart(tcpFault, "sticky"),
+		apart(webSocketFault, "h2"), apart(tcpFault, "h2"),
 		{"if": schema{"required": []string{"stealth"}, "properties": schema{"stealth": schema{"const": true}}}, "then": schema{"anyOf": anyKey("reset", "close")}},
 	}...))
 }

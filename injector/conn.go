@@ -20,23 +20,24 @@ import (
 // watched is a listener whose connections are watched for attempts that never
 // become a request.
 type watched struct {
-	net.Listener
+	*door
 	injector *Injector
 }
 
 // Accept notes when the connection came.
 func (w watched) Accept() (net.Conn, error) {
-	c, err := w.Listener.Accept()
+	in, err := w.next()
 	if err != nil {
 		return nil, err
 	}
+	c := in.Conn
 	if w.injector.room != nil {
 		c = w.injector.secure(c)
 	}
 	closed := make(chan struct{})
 	return &conn{
 		Conn: c, injector: w.injector, closed: closed, close: sync.OnceFunc(func() { close(closed) }),
-		fresh: true, since: time.Now(), phase: w.injector.phase.Load().name,
+		fresh: true, late: in.late, since: time.Now(), phase: w.injector.phase.Load().name,
 	}, nil
 }
 
@@ -54,6 +55,7 @@ type conn struct {
 	mu     sync.Mutex
 	busy   bool      // a request was read and is served
 	fresh  bool      // no request has come yet
+	late   bool      // the first request waited for the door to open
 	head   []byte    // the first bytes that belong to no request
 	size   int64     // how many such bytes there are
 	since  time.Time // when the first of them came; before that, when the connection did
@@ -107,13 +109,21 @@ func (c *conn) Close() error {
 	return c.Conn.Close()
 }
 
-// slow has so many bytes a second sent from now on, until enough; 0: as many as there are.
-func (c *conn) slow(rate int64, enough <-chan struct{}) {
+// slow has so many bytes a second sent from now on, until enough, or until the caller is
+// gone; 0: as many as there are.
+func (c *conn) slow(rate int64, enough, gone <-chan struct{}) {
 	if rate == 0 {
 		c.pace.Store(nil)
 		return
 	}
-	c.pace.Store(&pacer{pace: pace{rate: rate}, enough: enough})
+	c.pace.Store(&pacer{pace: pace{rate: rate}, enough: enough, gone: gone})
+}
+
+// heed has what is sent slowly, and has not begun, end with another channel.
+func (c *conn) heed(gone <-chan struct{}) {
+	if s := c.pace.Load(); s != nil {
+		c.pace.Store(&pacer{pace: s.pace, enough: s.enough, gone: gone})
+	}
 }
 
 // pacer sends at a pace. Who sends on a connection does so alone.
@@ -121,6 +131,7 @@ type pacer struct {
 	pace
 
 	enough <-chan struct{}
+	gone   <-chan struct{}
 }
 
 // write sends p, piece by piece.
@@ -132,6 +143,9 @@ func (s *pacer) write(c *conn, p []byte) (int, error) {
 		case <-timer.C:
 		case <-s.enough:
 			timer.Stop()
+		case <-s.gone:
+			timer.Stop()
+			return sent, net.ErrClosed
 		case <-c.closed:
 			timer.Stop()
 			return sent, net.ErrClosed
@@ -166,11 +180,14 @@ func (c *conn) CloseWrite() error {
 	return nil
 }
 
-// begin tells that a request was read: the bytes so far were its head.
-func (c *conn) begin() {
+// begin tells that a request was read: the bytes so far were its head. It reports whether
+// they waited for the door to open.
+func (c *conn) begin() (late bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	late, c.late = c.late, false
 	c.busy, c.fresh, c.head, c.size = true, false, nil, 0
+	return late
 }
 
 // end tells that a request was served, all of its body read.

@@ -17,8 +17,8 @@ type door struct {
 	own    bool   // the listener is one of the operating system's
 	listen func() (net.Listener, error)
 
-	conns  chan net.Conn // for the server
-	errs   chan error    // of accepting, for the server: it knows which ones it survives
+	conns  chan caller // for the server
+	errs   chan error  // of accepting, for the server: it knows which ones it survives
 	closed chan struct{}
 	close  func()      // closes closed, once
 	hold   func() bool // whether one more caller may be parked
@@ -32,9 +32,16 @@ type door struct {
 	parked []net.Conn   // whom nobody listens to
 }
 
+// caller is somebody who was let in.
+type caller struct {
+	net.Conn
+
+	late bool // nobody listened to it until the door opened: what it has sent came earlier than it is read
+}
+
 // newDoor returns an open door around a listener.
 func newDoor(ln net.Listener) *door {
-	d := &door{addr: ln.Addr().String(), conns: make(chan net.Conn), errs: make(chan error), closed: make(chan struct{})}
+	d := &door{addr: ln.Addr().String(), conns: make(chan caller), errs: make(chan error), closed: make(chan struct{})}
 	d.close = sync.OnceFunc(func() { close(d.closed) })
 	d.listen = func() (net.Listener, error) {
 		return new(net.ListenConfig).Listen(context.Background(), "tcp", d.addr)
@@ -98,11 +105,11 @@ func (d *door) take(c net.Conn) {
 		return
 	}
 	d.mu.Unlock()
-	d.hand(c)
+	d.hand(caller{c, false})
 }
 
 // hand gives a caller to the server.
-func (d *door) hand(c net.Conn) {
+func (d *door) hand(c caller) {
 	select {
 	case d.conns <- c:
 	case <-d.closed:
@@ -157,7 +164,7 @@ func (d *door) open() error {
 	d.parked = nil
 	d.free(len(parked))
 	for _, c := range parked {
-		d.wait.Go(func() { d.hand(c) })
+		d.wait.Go(func() { d.hand(caller{c, true}) })
 	}
 	return nil
 }
@@ -177,16 +184,22 @@ func (d *door) shut(keep func(addr string) (release func(), err error)) error {
 	return nil
 }
 
-// Accept implements net.Listener.
-func (d *door) Accept() (net.Conn, error) {
+// next waits for the next caller.
+func (d *door) next() (caller, error) {
 	select {
 	case c := <-d.conns:
 		return c, nil
 	case err := <-d.errs:
-		return nil, err
+		return caller{}, err
 	case <-d.closed:
-		return nil, net.ErrClosed
+		return caller{}, net.ErrClosed
 	}
+}
+
+// Accept implements net.Listener.
+func (d *door) Accept() (net.Conn, error) {
+	c, err := d.next()
+	return c.Conn, err
 }
 
 // Close implements net.Listener: it ends all that the door has begun.

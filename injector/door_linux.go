@@ -7,7 +7,12 @@ import (
 	"net"
 	"syscall"
 	"time"
+
+	"github.com/faultline-go/faultline/injector/fault"
 )
+
+// CanShut reports why this system cannot do to those who connect what an action says, or nil.
+func CanShut(fault.Action) error { return nil }
 
 // fillBacklog keeps a port whose queue of connections is full, so that the kernel drops
 // further ones in silence: whoever connects runs into his own timeout.

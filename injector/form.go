@@ -34,8 +34,8 @@ func (x *exchange) reply(a answer) ending {
 		return x.answer(a)
 	}
 	if c, ok := connOf(x.r); ok && f.Bandwidth > 0 {
-		c.slow(f.Bandwidth, x.phase.cleared)
-		defer c.slow(0, nil)
+		c.slow(f.Bandwidth, x.phase.cleared, x.r.Context().Done())
+		defer c.slow(0, nil, nil)
 	}
 	w := wire.Spoil(wire.Answer{
 		Status: a.status, Header: a.header, Body: a.body, Fill: a.fill,

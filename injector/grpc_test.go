@@ -29,8 +29,8 @@ func call(t *testing.T, url, kind string) {
 	}
 }
 
-// recorded is what the one attempt at d was recorded as.
-func recorded(t *testing.T, d dependency) trace.Attempt {
+// onlyAttempt is what the one attempt at d was recorded as.
+func onlyAttempt(t *testing.T, d dependency) trace.Attempt {
 	t.Helper()
 	as := d.attempts(t)
 	if len(as) != 1 {
@@ -72,7 +72,7 @@ func TestGRPCStatusIsRecorded(t *testing.T) {
 				r.Respond, r.Form = fault.Respond{GRPC: &tc.g, Headers: tc.head}, tc.form
 				d := start(t, injector.Config{}, r)
 				call(t, d.URL(), kind)
-				if a := recorded(t, d); a.GRPC != tc.want {
+				if a := onlyAttempt(t, d); a.GRPC != tc.want {
 					t.Errorf("recorded %q, want %q: %+v", a.GRPC, tc.want, a)
 				}
 			})
@@ -89,7 +89,7 @@ func TestHTTPAnswersToGRPC(t *testing.T) {
 	} {
 		d := start(t, injector.Config{}, rule(fault.ActionRespond))
 		call(t, d.URL(), kind)
-		if a := recorded(t, d); a.GRPC != want || a.Status != 503 {
+		if a := onlyAttempt(t, d); a.GRPC != want || a.Status != 503 {
 			t.Errorf("%s: recorded %d %q, want %q", kind, a.Status, a.GRPC, want)
 		}
 	}
@@ -99,7 +99,7 @@ func TestHTTPAnswersToGRPC(t *testing.T) {
 	} else {
 		resp.Body.Close()
 	}
-	if a := recorded(t, d); a.GRPC != "" {
+	if a := onlyAttempt(t, d); a.GRPC != "" {
 		t.Errorf("over HTTP/1.1: recorded %q", a.GRPC)
 	}
 }
@@ -140,7 +140,7 @@ func TestGRPCStatusOfUpstream(t *testing.T) {
 				}
 				d := start(t, injector.Config{Upstream: server}, rules...)
 				call(t, d.URL(), ofGRPC)
-				if a := recorded(t, d); a.GRPC != tc.want || a.Status != 200 {
+				if a := onlyAttempt(t, d); a.GRPC != tc.want || a.Status != 200 {
 					t.Errorf("recorded %d %q, want %q", a.Status, a.GRPC, tc.want)
 				}
 			})
@@ -150,7 +150,7 @@ func TestGRPCStatusOfUpstream(t *testing.T) {
 	gone.Close()
 	d := start(t, injector.Config{Upstream: gone.URL})
 	call(t, d.URL(), ofGRPC)
-	if a := recorded(t, d); a.Outcome != trace.OutcomeUpstream || a.GRPC != trace.GRPCNoStatus {
+	if a := onlyAttempt(t, d); a.Outcome != trace.OutcomeUpstream || a.GRPC != trace.GRPCNoStatus {
 		t.Errorf("no upstream: recorded %+v", a)
 	}
 }

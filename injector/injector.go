@@ -35,10 +35,17 @@ type Config struct {
 	// Phase is the one that is on when the injector begins to listen: the first caller
 	// meets its faults. Empty: a healthy one.
 	Phase  string
+	First  *First              // begins Phase with the first request; nil: it begins with Start
+	Watch  func(*http.Request) // as Injector.Watch, from the first request on; nil: nobody
 	Seed   uint64
 	Limits Limits
 	TLS    *TLS // nil: plain
 	TCP    *TCP // passes bytes on instead of requests; nil: HTTP
+	// EnvoyHeaders has each request ask for a fault of its own by the headers x-envoy-fault-*,
+	// as Envoy's fault filter with header_abort, header_delay and header_limit at 100 % does: see
+	// [EnvoyRule]. Such a fault comes before those of rules, within Limits and Lease; after
+	// [Injector.Clear] there are none until a phase is entered.
+	EnvoyHeaders bool
 	// Lease has all faults end when nobody has called [Injector.Renew] for so long, or
 	// from Start on; 0: they need no renewal.
 	Lease      time.Duration
@@ -72,10 +79,12 @@ type Injector struct {
 	room    *room // of TLS; nil: plain
 	budget  *budget
 	meter   *meter
+	envoy   *envoyFaults // nil: requests ask for none
 
 	turn     sync.Mutex // held by what changes the stage, and for no longer than that takes
 	doorTurn sync.Mutex
 	added    uint64     // guarded by turn; how many faults without an ID were added
+	shut     bool       // guarded by turn; the trace says that the door is
 	lapsed   *time.Time // guarded by turn; the end of the lease that all know is over
 	phase    atomic.Pointer[stage]
 	leased   atomic.Pointer[time.Time] // until when; nil: no lease
@@ -158,6 +167,7 @@ func build(cfg Config) (*Injector, error) {
 		cfg: cfg, log: cfg.Logger, conns: map[*conn]bool{}, multiplexed: map[*h2.Conn]*phase{},
 		wake: make(chan struct{}, 1), rest: func() {},
 	}
+	i.Watch(cfg.Watch)
 	i.budget, i.meter = newBudget(cfg.Limits), newMeter()
 	if i.log == nil {
 		i.log = slog.New(slog.DiscardHandler)
@@ -182,16 +192,19 @@ func build(cfg Config) (*Injector, error) {
 	if err != nil {
 		errs = append(errs, err)
 	}
-	if err := i.setHealthy(); err != nil {
+	if err := errors.Join(i.setHealthy(), i.checkEnvoy()); err != nil {
 		errs = append(errs, err)
 	}
 	if len(errs) > 0 {
 		return nil, errors.Join(errs...)
 	}
 	first := p.newPhase(cfg.Phase, p.player.Phase(cfg.Phase))
+	first.first = cfg.First
 	p.entered[cfg.Phase] = first
 	p.guard(i)
-	i.phase.Store((&stage{phase: first, plan: p}).with(nil))
+	stage := (&stage{phase: first, plan: p}).with(nil)
+	i.markShut(stage)
+	i.phase.Store(stage)
 	return i, nil
 }
 
@@ -274,7 +287,8 @@ func (i *Injector) URL() string {
 }
 
 // Watch has f told of every request at its arrival, before it is served; nil ends
-// that. f must not keep the request or read its body.
+// that. f must not keep the request or read its body. A phase that f enters is that of
+// the request.
 func (i *Injector) Watch(f func(*http.Request)) {
 	if f == nil {
 		i.watcher.Store(nil)

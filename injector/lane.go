@@ -50,7 +50,7 @@ func (l *link) write(n int) {
 			return
 		}
 		for rest := c.bytes; len(rest) > 0; {
-			y := l.play.Load()
+			y := l.playing()
 			size, ok := l.admit(n, y, c.at, len(rest))
 			if !ok || size > 0 && !l.send(n, y, rest[:size]) {
 				return
@@ -109,6 +109,9 @@ func (l *link) send(n int, y *play, p []byte) bool {
 		l.hung.Store(true)
 		return true
 	}
+	if s != nil {
+		s.passed.Add(int64(len(p))) // Before anybody can see that they have.
+	}
 	sent, err := l.sides[1-n].Write(p)
 	l.bytes[n].Add(int64(sent))
 	if err != nil {
@@ -120,7 +123,6 @@ func (l *link) send(n int, y *play, p []byte) bool {
 	if s == nil {
 		return true
 	}
-	s.passed.Add(int64(sent))
 	if s.Slice != nil {
 		s.next = time.Now().Add(s.Slice.Gap)
 	}
@@ -134,7 +136,7 @@ func (l *link) send(n int, y *play, p []byte) bool {
 // passFIN passes the end of a direction on, when it is due.
 func (l *link) passFIN(n int, c chunk) {
 	for {
-		y := l.play.Load()
+		y := l.playing()
 		if y == nil || y.streams[n].Stream == nil || n != down && y.streams[n].hangs() {
 			break
 		}

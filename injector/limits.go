@@ -193,6 +193,9 @@ func parks(r *fault.Rule) bool {
 // decide asks the stage what becomes of the request, and the limits whether it may.
 func (x *exchange) decide(s *stage, r fault.Request) {
 	x.budget.arrived.Add(1)
+	if x.decideEnvoy(s) {
+		return
+	}
 	if x.verdict, x.phase = x.ask(s, r, x.arrived); x.verdict.Rule != nil {
 		x.limit(s)
 	}
@@ -209,6 +212,9 @@ func (i *Injector) ask(s *stage, r fault.Request, at time.Time) (fault.Verdict, 
 
 // askAmong asks some phases; nil: none of them says anything.
 func (i *Injector) askAmong(phases []*phase, r fault.Request, at time.Time) (fault.Verdict, *phase) {
+	if i.cfg.First != nil {
+		i.cfg.First.came(at)
+	}
 	if i.overdue(at) {
 		return fault.Verdict{}, nil // The keeper is about to end the faults.
 	}
@@ -216,6 +222,7 @@ func (i *Injector) askAmong(phases []*phase, r fault.Request, at time.Time) (fau
 		if p.id != "" && !at.Before(p.until) {
 			continue // The keeper is about to end it.
 		}
+		r.At = p.since(at)
 		if v := p.faults.Decide(r); v.Rule != nil {
 			return v, p
 		}

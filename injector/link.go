@@ -21,6 +21,7 @@ type link struct {
 	sides   [2]net.Conn // the caller, the upstream
 	queues  [2]*queue   // up, down
 	bytes   [2]atomic.Int64
+	drawing sync.Mutex           // held while a fault is drawn
 	play    atomic.Pointer[play] // nil: sound
 	hung    atomic.Bool          // the upstream's bytes were thrown away
 	reading sync.WaitGroup
@@ -69,7 +70,7 @@ func (l *link) run(ctx context.Context) {
 	l.draw(l.stage.all, since)
 	handle := l.cfg.Recorder.Arrived(trace.Attempt{
 		Injector: l.cfg.Name, Phase: l.stage.name, Peer: l.sides[0].RemoteAddr().String(), Arr: l.offset(since), Rule: l.rule,
-		Detail: "a TCP connection",
+		Detail: "a TCP connection", Stream: true,
 	})
 	l.dial(ctx)
 	l.supervise()
@@ -82,7 +83,8 @@ func (l *link) run(ctx context.Context) {
 // describe completes the record.
 func (l *link) describe(a *trace.Attempt, at time.Time) {
 	a.Rule, a.Spared, a.Outcome = l.rule, l.spare, l.how.outcome
-	a.Detail = fmt.Sprintf("a TCP connection: %d bytes up, %d bytes down; %s", l.bytes[0].Load(), l.bytes[1].Load(), l.how.why)
+	a.BytesUp, a.BytesDown, a.Closed = l.bytes[0].Load(), l.bytes[1].Load(), l.offset(at)
+	a.Detail = fmt.Sprintf("a TCP connection: %d bytes up, %d bytes down; %s", a.BytesUp, a.BytesDown, l.how.why)
 	if l.hung.Load() && l.how.by != fault.ActionReset {
 		a.Outcome = trace.OutcomeHang
 	}
@@ -93,8 +95,18 @@ func (l *link) describe(a *trace.Attempt, at time.Time) {
 	a.Dep = l.offset(at)
 }
 
+// playing is the fault that is on. It waits while one is drawn: who reads in the counts that
+// this connection was hit has its next byte meet the fault.
+func (l *link) playing() *play {
+	l.drawing.Lock()
+	defer l.drawing.Unlock()
+	return l.play.Load()
+}
+
 // draw asks these phases for a fault.
 func (l *link) draw(among []*phase, now time.Time) {
+	l.drawing.Lock()
+	defer l.drawing.Unlock()
 	v, p := l.askAmong(among, fault.Request{Layer: fault.LayerTCP, Peer: l.sides[0].RemoteAddr().String()}, now)
 	if v.Rule == nil {
 		return
@@ -143,6 +155,10 @@ func (l *link) dial(ctx context.Context) {
 	within, cancel := context.WithTimeout(ctx, dialPatience)
 	defer cancel()
 	nc, err := l.cfg.DialUpstream(within, "tcp", l.cfg.TCP.Upstream)
+	if err != nil && ctx.Err() != nil { // Nobody knows of the upstream.
+		l.finish(fault.ActionPass, trace.OutcomeFIN, "the injector ended")
+		return
+	}
 	if err != nil {
 		by := l.cfg.TCP.Undialled
 		if by == "" {

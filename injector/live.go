@@ -68,6 +68,9 @@ func (i *Injector) replace(version uint64, p *plan) (now uint64, err error) {
 	p.version = last.plan.version + 1
 	p.guard(i)
 	next := p.newPhase(last.name, p.player.Phase(last.name))
+	if first := last.first; first != nil && !isClosed(first.Came()) {
+		next.first = first // The phase waits still.
+	}
 	p.entered[last.name] = next
 	if len(next.faults.Rules()) > 0 {
 		i.mark(trace.MarkFaultOn, last.name)
@@ -166,7 +169,7 @@ func (i *Injector) Clear() error {
 // clear puts a stage without faults in force. turn is held.
 func (i *Injector) clear(why string) {
 	last := i.phase.Load()
-	i.change((&stage{phase: last.plan.healthy(last.name), plan: last.plan}).with(nil), true)
+	i.change((&stage{phase: last.plan.healthy(last.name), plan: last.plan, off: true}).with(nil), true)
 	if len(last.faults.Rules()) > 0 {
 		i.markOff(last.name)
 	}

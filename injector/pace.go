@@ -21,7 +21,7 @@ const catchUp = 100 * time.Millisecond
 
 // piece is how many of n bytes are let through at once.
 func (p *pace) piece(n int) int {
-	return min(n, max(64, int(p.rate*int64(paceStep)/int64(time.Second))))
+	return min(n, max(64, int(p.rate/int64(time.Second/paceStep))))
 }
 
 // due returns when n more bytes are through.
@@ -38,6 +38,28 @@ type slowBody struct {
 	io.ReadCloser
 	pace pace
 	wait func(time.Time) bool
+}
+
+// hangUpStep is how long it takes at most until a caller is missed whose request is read
+// slowly.
+const hangUpStep = 20 * time.Millisecond
+
+// readUntil waits while a request is read slowly, and looks in between whether the caller has
+// left: no read tells that as long as something is unread. It returns false if he has.
+func (x *exchange) readUntil(t time.Time) bool {
+	there := x.r.Context().Err() == nil
+	for there && time.Until(t) > 0 && !isClosed(x.phase.cleared) {
+		step := time.Now().Add(hangUpStep)
+		if step.After(t) {
+			step = t
+		}
+		c, ok := connOf(x.r)
+		there = x.sleepUntil(step) && (!ok || x.stream != nil || !hungUp(c.Conn))
+	}
+	if !there {
+		x.body.failed.Store(true) // The request is not complete, and never will be.
+	}
+	return there
 }
 
 // Read lets the time pass that the bytes take.

@@ -5,6 +5,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"sync"
 	"time"
 
 	"github.com/faultline-go/faultline/injector/wire"
@@ -14,8 +15,9 @@ import (
 // raw is a connection that was taken from net/http, to write its bytes by hand.
 type raw struct {
 	*exchange
-	nc   net.Conn
-	left chan struct{} // closed when the caller has left
+	nc    net.Conn
+	left  chan struct{} // closed when the caller has left
+	hurry func()        // ends what waits for the network, once
 }
 
 // perform carries the steps out on the caller's connection, up to its end. status is that
@@ -29,6 +31,11 @@ func (x *exchange) perform(steps []wire.Step, status int) ending {
 		return x.gone()
 	}
 	c := &raw{exchange: x, nc: nc, left: make(chan struct{})}
+	gone := make(chan struct{})
+	c.hurry = sync.OnceFunc(func() { _ = nc.SetDeadline(time.Unix(1, 0)); close(gone) })
+	if paced, ok := nc.(*conn); ok {
+		paced.heed(gone)
+	}
 	// Nothing must wait for a caller who does not read.
 	stop := context.AfterFunc(x.r.Context(), c.hurry)
 	defer stop()
@@ -41,13 +48,10 @@ func (x *exchange) perform(steps []wire.Step, status int) ending {
 	return e
 }
 
-// hurry ends what waits for the network.
-func (c *raw) hurry() { _ = c.nc.SetDeadline(time.Unix(1, 0)) }
-
 // listen hears the caller leave, and reads what comes, so that the end can be a FIN. That
 // is left out where all is over in a moment.
 func (c *raw) listen(steps []wire.Step) bool {
-	brief := true
+	brief := c.form().Bandwidth == 0
 	for _, s := range steps {
 		brief = brief && s.At == 0 && s.Do != wire.Quiet && s.Do != wire.Half && s.Fill == 0
 	}

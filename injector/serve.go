@@ -30,6 +30,9 @@ type exchange struct {
 	spared  string
 	uses    bool // of the limits, one faulted request; and one that is held
 	holds   bool
+	own     answer   // that the request asked for
+	notes   []string // on what it asked for
+	late    bool     // it waited for the door to open
 }
 
 // ending is how an exchange ended.
@@ -56,14 +59,15 @@ func (i *Injector) serve(w http.ResponseWriter, r *http.Request) {
 		w.WriteHeader(http.StatusHTTPVersionNotSupported)
 		return // It is recorded as what it is when the connection ends.
 	}
-	x := &exchange{Injector: i, w: &answerWriter{ResponseWriter: w}, r: r, stream: stream, arrived: time.Now()}
-	stage := i.phase.Load()
+	late := false
 	if c, ok := connOf(r); ok && !overH2 {
-		c.begin()
+		late = c.begin()
 	}
 	if watch := i.watcher.Load(); watch != nil {
 		(*watch)(r)
 	}
+	x := &exchange{Injector: i, w: &answerWriter{ResponseWriter: w}, r: r, stream: stream, late: late, arrived: time.Now()}
+	stage := i.phase.Load()
 	x.body = &watchedBody{ReadCloser: r.Body}
 	r.Body = x.body
 	// The connection is counted until it is hijacked, so this never adds to
@@ -81,7 +85,10 @@ func (i *Injector) serve(w http.ResponseWriter, r *http.Request) {
 	e := x.play()
 	at := i.offset(e.at)
 	i.cfg.Recorder.Departed(handle, func(a *trace.Attempt) {
-		a.Outcome, a.Status, a.GRPC, a.Detail = e.outcome, e.status, e.grpc, e.detail
+		a.Outcome, a.Status, a.GRPC, a.Detail = e.outcome, e.status, e.grpc, x.told(e.detail)
+		if a.Stream = e.status == http.StatusSwitchingProtocols; a.Stream {
+			a.Closed = i.offset(time.Now())
+		}
 		if e.left {
 			a.Abandon = at
 		} else {
@@ -118,6 +125,8 @@ func (x *exchange) attempt() trace.Attempt {
 		Path:     x.r.URL.Path,
 		Arr:      x.offset(x.arrived),
 		Spared:   x.spared,
+		Stream:   x.asksForSocket(),
+		Late:     x.late,
 	}
 	a.ID, a.By, _ = x.cfg.Correlator.Identify(match.Request{Header: x.r.Header, URI: x.r.RequestURI, Body: x.look})
 	if x.verdict.Rule != nil {
@@ -173,7 +182,7 @@ func (x *exchange) takeBody() (io.Closer, error) {
 	rule := x.verdict.Rule
 	if rule != nil && rule.ReadRate > 0 {
 		x.narrow()
-		x.r.Body = &slowBody{ReadCloser: x.r.Body, pace: pace{rate: rule.ReadRate}, wait: x.sleepUntil}
+		x.r.Body = &slowBody{ReadCloser: x.r.Body, pace: pace{rate: rule.ReadRate}, wait: x.readUntil}
 	}
 	if x.healthy == nil || rule != nil && rule.Action != fault.ActionPass {
 		_, err := io.Copy(io.Discard, x.r.Body)
@@ -224,7 +233,7 @@ func (x *exchange) act() ending {
 	case fault.ActionPass:
 		return x.behave()
 	case fault.ActionRespond:
-		return x.reply(x.dated(x.phase.answers[rule]))
+		return x.reply(x.dated(x.answerOf(rule)))
 	case fault.ActionReset, fault.ActionClose:
 		return x.sever(rule.Action)
 	case fault.ActionGarbage:

@@ -30,7 +30,7 @@ func (i *Injector) newPlan(script fault.Script, version uint64) (*plan, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := errors.Join(i.checkSockets(player.Rules()), i.checkTLS(player.Rules()), i.checkTCP(player.Rules())); err != nil {
+	if err := errors.Join(i.checkSockets(player.Rules()), i.checkTLS(player.Rules()), i.checkTCP(player.Rules()), i.checkEnvoyRule(player.Rules())); err != nil {
 		return nil, err
 	}
 	p := &plan{
@@ -85,6 +85,9 @@ type phase struct {
 	ended   chan struct{} // closed when its faults end: hangs do, and holds
 	cleared chan struct{} // closed when nothing of it may wait any longer
 
+	began time.Time // offset 0 of its ramps
+	first *First    // in the place of began; nil: none
+
 	settings bool // it has rules for connections of HTTP/2
 
 	id    string    // of an added fault; empty: the script's own
@@ -96,7 +99,7 @@ func (p *plan) newPhase(name string, faults *fault.Phase) *phase {
 	ph := &phase{
 		name: name, faults: faults, answers: p.answers, storms: p.storms,
 		lots: map[*fault.Rule]*lot{}, spared: map[*fault.Rule]*atomic.Uint64{},
-		ended: make(chan struct{}), cleared: make(chan struct{}), paces: paces(faults.Rules()),
+		ended: make(chan struct{}), cleared: make(chan struct{}), paces: paces(faults.Rules()), began: time.Now(),
 	}
 	for _, r := range faults.Rules() {
 		ph.spared[r] = new(atomic.Uint64)
@@ -129,13 +132,14 @@ type stage struct {
 	extra []*phase     // added faults, the newest first
 	all   []*phase     // these and the phase: the order in which a request is asked about
 	door  fault.Action // of all of them; that of the newest counts
+	off   bool         // faults were cleared, also those that requests ask for
 
 	replaced chan struct{} // closed when another stage is in force
 }
 
 // with returns a stage with these added faults.
 func (s *stage) with(extra []*phase) *stage {
-	next := &stage{phase: s.phase, plan: s.plan, extra: extra, door: s.phase.door, replaced: make(chan struct{})}
+	next := &stage{phase: s.phase, plan: s.plan, extra: extra, door: s.phase.door, off: s.off, replaced: make(chan struct{})}
 	next.all = append(slices.Clone(extra), s.phase)
 	for _, p := range slices.Backward(extra) {
 		if p.door != "" {
@@ -146,7 +150,7 @@ func (s *stage) with(extra []*phase) *stage {
 }
 
 // Enter starts a phase: later arrivals meet its faults, whose counts start
-// anew. Holds of the phase before end and their requests go on; its hangs end
+// anew, and its ramps begin at this instant. Holds of the phase before end and their requests go on; its hangs end
 // with a closed connection, and so do the faults that were added to it; latencies
 // that have begun are served to the end. It waits for no request. Before the first
 // Enter the phase is that of [Config].
@@ -159,7 +163,7 @@ func (i *Injector) Enter(name string) error {
 	lapsed := i.lapse(time.Now())
 	p := i.phase.Load().plan
 	if lapsed {
-		i.change((&stage{phase: p.healthy(name), plan: p}).with(nil), false)
+		i.change((&stage{phase: p.healthy(name), plan: p, off: true}).with(nil), false)
 	} else {
 		next := p.newPhase(name, p.player.Phase(name))
 		p.entered[name] = next
@@ -182,6 +186,7 @@ func (p *plan) healthy(name string) *phase { return p.newPhase(name, p.player.Ph
 // change puts a stage in force and ends what it does not keep; in a hurry, also what waits
 // for a time that a fault gave it. turn is held.
 func (i *Injector) change(next *stage, hurry bool) {
+	i.markShut(next)
 	last := i.phase.Swap(next)
 	if last == nil {
 		return
@@ -212,6 +217,9 @@ func (i *Injector) settleDoor() error {
 	defer i.doorTurn.Unlock()
 	mode := i.phase.Load().door
 	err := i.door.set(mode)
+	if err == nil && mode == "" {
+		i.markOpen()
+	}
 	if mode != "" {
 		i.closeIdle()
 		i.dismissH2(func(*phase) bool { return true })

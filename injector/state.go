@@ -29,7 +29,7 @@ type State struct {
 type RuleState struct {
 	ID         string       `json:"id"`
 	Action     fault.Action `json:"action"`
-	Configured *float64     `json:"configured,omitempty"` // the share that it is to hit of what it sees; nil: it has none
+	Configured *float64     `json:"configured,omitempty"` // the share that it is to hit of what it sees, of a ramp its mean so far; nil: it has none
 	Seen       uint64       `json:"seen"`
 	Hit        uint64       `json:"hit"`
 	Spared     uint64       `json:"spared"`          // that a limit kept from it
@@ -57,7 +57,7 @@ func (i *Injector) State() State {
 	for _, p := range s.all {
 		rules := p.faults.Rules()
 		for n, c := range p.counts() {
-			r := RuleState{ID: c.Rule, Action: rules[n].Action, Configured: configured(rules[n].Select), Seen: c.Seen, Hit: c.Hit, Spared: p.spared[rules[n]].Load()}
+			r := RuleState{ID: c.Rule, Action: rules[n].Action, Configured: configured(rules[n].Select, c), Seen: c.Seen, Hit: c.Hit, Spared: p.spared[rules[n]].Load()}
 			if p.id != "" {
 				r.Until = &p.until
 			}
@@ -81,9 +81,12 @@ func (i *Injector) Faulty(phase string) bool {
 	return len(i.phase.Load().plan.player.Phase(phase).Rules()) > 0
 }
 
-// configured is the share that a selection has.
-func configured(s fault.Select) *float64 {
+// configured is the share that a selection has, or of a ramp the mean share that what
+// it has counted came at.
+func configured(s fault.Select, c fault.Count) *float64 {
 	switch {
+	case s.Ramp != nil && c.Seen > 0:
+		return new(c.Due / float64(c.Seen))
 	case s.Kind == fault.SelectAll:
 		return new(1.0)
 	case s.Den > 0:

@@ -173,8 +173,9 @@ func TestTCPRatioIsExact(t *testing.T) {
 func TestTCPFaultsReachOpenConnections(t *testing.T) {
 	d := startTCP(t, echoes, onTCP(fault.TCP{Down: endOf(10, fault.ActionReset)}))
 	d.Enter("sound")
-	o, other := observe(t, d.Addr()), observe(t, d.Addr())
-	o.echoes(t, "twelve bytes")
+	o := observe(t, d.Addr())
+	o.echoes(t, "twelve bytes") // Then it has arrived.
+	other := observe(t, d.Addr())
 	other.echoes(t, "twelve bytes")
 	d.Enter("p")
 	until(t, "both were drawn", func() bool { return d.Fired("p")[0].Hit == 2 })

@@ -200,6 +200,7 @@ func TestSocketBackPressure(t *testing.T) {
 		t.Errorf("all %d MiB were taken from the dependency, and nobody reads them", n)
 	}
 	for range most {
+		p.SetDeadline(time.Now().Add(patience)) // Of each: all of them take a slow machine longer.
 		if f, err := wire.ReadFrame(p.from, 1<<21); err != nil || len(f.Payload) != 1<<20 {
 			t.Fatal(len(f.Payload), err)
 		}

@@ -41,6 +41,7 @@ func TestExamplesRun(t *testing.T) {
 			for name, text := range map[string]string{ // The reader's own.
 				"application.yml":      "resilience4j.circuitbreaker.instances:\n  payments: {slidingWindowSize: 20}\n  search: {slidingWindowSize: 10}\n",
 				"virtual-service.yaml": "spec: {http: [{fault: {abort: {httpStatus: 500, percentage: {value: 1}}}}]}\n",
+				"toxiproxy.json":       `[{"name": "db", "listen": "127.0.0.1:26379", "upstream": "127.0.0.1:6379"}]`,
 				"envoy.json":           `{"@type": "envoy.extensions.filters.http.fault.v3.HTTPFault", "abort": {"http_status": 500, "percentage": {"numerator": 1}}}`,
 			} {
 				if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {

@@ -41,6 +41,8 @@ type injectFlags struct {
 	method string
 
 	phase string
+	play  choice
+	then  choice
 	seed  seed
 	trace string
 
@@ -65,7 +67,11 @@ func (a app) injectCommand() *cobra.Command {
 tool send the traffic. Without FILE, one fault is given by flags; without a fault
 the dependency is healthy. With FILE, an experiment, its injectors listen at their
 addresses and play the faults of its phases: one phase with --phase, until Ctrl-C,
-or all of them one after the other, where each has a duration.
+or all of them one after the other, by the clock. A phase of calls has no duration:
+it lasts until that many requests have come to one of its dependencies and have
+ended. The first phase begins at once, or with --play first when the first request
+comes; after the last one inject ends, or with --then stays in it or begins again.
+A ratio or latency that changes does so on the clock of its phase.
 
 A line on standard error tells of every second in which something arrived or
 ended. The last line
@@ -84,7 +90,8 @@ Exit codes: 0 all phases were played, 2 bad usage or definition, 3 it could not
 listen or write its trace, 130 or 143 interrupted.`,
 		Example: `  faultline inject --upstream http://127.0.0.1:9902 --latency 100ms-2s --ratio 40%
   faultline inject --listen 127.0.0.1:0 --body '{"state":"PAID"}' --respond 503 --path '/charges*' --trace back.jsonl
-  faultline inject --phase outage experiments/quickstart.yaml`,
+  faultline inject --phase outage experiments/quickstart.yaml
+  faultline inject --play first --then loop experiments/quickstart.yaml`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) > 1 {
 				return errors.New("inject plays one experiment at a time, as in: faultline inject --phase outage experiments/quickstart.yaml")
@@ -102,6 +109,7 @@ listen or write its trace, 130 or 143 interrupted.`,
 
 // set makes the flags, with f as what they set.
 func (f *injectFlags) set() *pflag.FlagSet {
+	f.choices()
 	f.status, f.seed, f.ratio = http.StatusOK, defaultSeed, share{Num: 1, Den: 1}
 	for _, m := range fault.Malformations() {
 		f.malformed.allowed = append(f.malformed.allowed, string(m))
@@ -128,6 +136,8 @@ func (f *injectFlags) set() *pflag.FlagSet {
 	flags.StringVar(&f.path, "path", "", "the fault hits requests of this `PATH` only; a * at its end stands for any rest")
 	flags.StringVar(&f.method, "method", "", "the fault hits requests of this `METHOD` only")
 	flags.StringVar(&f.phase, "phase", "", "with FILE: play the faults of the phase with this `NAME` until Ctrl-C")
+	flags.Var(&f.play, "play", "with FILE: its first phase begins at once, or with the first request")
+	flags.Var(&f.then, "then", "with FILE: what comes after its last phase: the end, the same phase until Ctrl-C, or the first one again")
 	flags.Var(&f.seed, "seed", "seed `N` of latencies; wins over the one in the experiment")
 	flags.StringVar(&f.trace, "trace", "", "at the end, write every request that arrived to this `FILE`, as JSON lines")
 	f.control.add(flags)
@@ -143,6 +153,8 @@ type injection struct {
 	phases    []injectPhase
 	control   *control.Config // nil: faults cannot be changed from outside
 	jumps     chan jump       // from there
+	first     *injector.First // begins the first phase; nil: it begins at once
+	then      string          // after the last phase
 
 	plan   []experiments.Injector // of an experiment, in the order of injectors
 	folder string                 // which it lies in
@@ -188,6 +200,9 @@ func (f injectFlags) bound(in *injection) error {
 	in.jumps = make(chan jump)
 	for k := range in.injectors {
 		in.injectors[k].Limits, in.injectors[k].Lease = f.control.limits(), time.Duration(f.control.lease)
+		if in.injectors[k].EnvoyHeaders = f.control.envoy; f.control.envoy && in.injectors[k].TCP != nil {
+			err = errors.Join(err, fmt.Errorf("--envoy-headers is for requests, and injector %s passes bytes on as they are; leave out one of them", in.injectors[k].Name))
+		}
 	}
 	return err
 }
@@ -205,18 +220,24 @@ func (f injectFlags) fromFile(file string) (injection, error) {
 	if err != nil {
 		return injection{}, err
 	}
-	in := injection{name: plan.Name, seed: plan.Seed, plan: plan.Injectors, folder: filepath.Dir(file)}
+	in := injection{name: plan.Name, seed: plan.Seed, plan: plan.Injectors, folder: filepath.Dir(file), then: f.then.word}
+	in.begins(f.play.word)
 	if f.given("seed") {
 		in.seed = uint64(f.seed)
 	}
 	if in.phases, err = f.phasesOf(file, plan); err != nil {
 		return injection{}, err
 	}
+	if err := f.playable(file, in.phases, len(plan.Injectors)); err != nil {
+		return injection{}, err
+	}
+	in.finalPhase()
 	for _, i := range plan.Injectors {
 		cfg := injector.Config{Name: i.Name, Addr: i.Listen, Upstream: i.Upstream, Script: i.Script, TLS: run.Secured(i.TLS)}
 		if i.Stub != nil {
 			cfg.Stub = injector.Stub{Respond: i.Stub.Respond, Latency: i.Stub.Latency}
 		}
+		run.OfConnections(&cfg, i)
 		in.injectors = append(in.injectors, cfg)
 	}
 	return in, nil
@@ -226,35 +247,17 @@ func (f injectFlags) fromFile(file string) (injection, error) {
 func (f injectFlags) phasesOf(file string, plan *experiments.Plan) ([]injectPhase, error) {
 	var all []injectPhase
 	var names []string
-	untimed := ""
 	for _, p := range plan.Phases {
 		if f.given("phase") && p.Name == f.phase {
 			return []injectPhase{{Phase: p, endless: true}}, nil
 		}
-		if p.Duration == 0 && untimed == "" {
-			untimed = p.Name
-		}
 		all = append(all, injectPhase{Phase: p})
 		names = append(names, p.Name)
 	}
-	switch {
-	case f.given("phase"):
+	if f.given("phase") {
 		return nil, fmt.Errorf("--phase %s: %s has no such phase%s", f.phase, file, hintOf(f.phase, names))
-	case untimed != "":
-		return nil, fmt.Errorf("%s: phase %s has no duration, because its load is a number of calls, and inject sends none; choose one phase, as: faultline inject --phase %s %s",
-			filepath.ToSlash(file), untimed, suffering(plan), filepath.ToSlash(file))
 	}
 	return all, nil
-}
-
-// suffering is the phase that somebody most likely wants: the first with a fault.
-func suffering(plan *experiments.Plan) string {
-	for _, p := range plan.Phases {
-		if len(p.Faults) > 0 {
-			return p.Name
-		}
-	}
-	return plan.Phases[0].Name
 }
 
 // fromFlags plays what the flags say.

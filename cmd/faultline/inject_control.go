@@ -26,6 +26,8 @@ type controlFlags struct {
 	faulted, active, held, rate count
 
 	most share
+
+	envoy bool
 }
 
 // add makes the flags.
@@ -39,6 +41,7 @@ func (f *controlFlags) add(flags *pflag.FlagSet) {
 	flags.Var(&f.active, "max-active", "at most `N` requests that a fault hit are under way at a time")
 	flags.Var(&f.held, "max-held", "at most `N` requests are held or hang at a time")
 	flags.Var(&f.rate, "max-rate", "a fault hits at most `N` requests in any second")
+	flags.BoolVar(&f.envoy, "envoy-headers", false, "requests ask for faults of their own by the headers x-envoy-fault-* of Envoy, before all other faults")
 }
 
 // limits are those of every dependency.

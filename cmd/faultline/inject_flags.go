@@ -17,9 +17,7 @@ import (
 // dependency checks who answers what no fault hits, and where.
 func (f injectFlags) dependency() error {
 	var errs []error
-	if f.given("phase") {
-		errs = append(errs, errors.New("--phase is a phase of an experiment; name its file, as in: faultline inject --phase outage experiments/quickstart.yaml"))
-	}
+	errs = append(errs, f.phaseless())
 	host, _, err := net.SplitHostPort(f.listen)
 	ip := net.ParseIP(host)
 	switch {
@@ -39,6 +37,20 @@ func (f injectFlags) dependency() error {
 			if f.given(flag) {
 				errs = append(errs, fmt.Errorf("--%s does not go with --upstream, which answers what no fault hits; leave out one of them", flag))
 			}
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// phaseless checks for what is of the phases of an experiment.
+func (f injectFlags) phaseless() error {
+	var errs []error
+	if f.given("phase") {
+		errs = append(errs, errors.New("--phase is a phase of an experiment; name its file, as in: faultline inject --phase outage experiments/quickstart.yaml"))
+	}
+	for _, flag := range []string{"play", "then"} {
+		if f.given(flag) {
+			errs = append(errs, fmt.Errorf("--%s is about the phases of an experiment; name its file, as in: faultline inject --play first --then loop experiments/quickstart.yaml", flag))
 		}
 	}
 	return errors.Join(errs...)

@@ -6,9 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/faultline-go/faultline/assert/report"
@@ -25,9 +25,12 @@ import (
 func (a app) inject(ctx context.Context, in injection, file string) int {
 	rec := trace.NewRecorder(time.Now())
 	t := newTeller(rec, a.say)
-	running, err := startInjectors(ctx, in, rec)
+	s := &stage{app: a, in: in, rec: rec, phase: in.phases[0].Name} // They listen in it.
+	s.moves(0)
+	rec.OnDeparture(func(a trace.Attempt) { t.departed(a); s.departed(a) })
+	running, err := s.startInjectors(ctx)
+	s.running = running
 	var api *control.Server
-	s := &stage{app: a, in: in, running: running, rec: rec, phase: in.phases[0].Name} // They listen in it.
 	if err == nil {
 		api, err = a.startControl(ctx, in, running, rec)
 	}
@@ -66,10 +69,12 @@ func (a app) inject(ctx context.Context, in injection, file string) int {
 
 // startInjectors lets every dependency listen. Those that do are returned in any
 // case.
-func startInjectors(ctx context.Context, in injection, rec *trace.Recorder) ([]*injector.Injector, error) {
+func (s *stage) startInjectors(ctx context.Context) ([]*injector.Injector, error) {
+	in, rec := s.in, s.rec
 	var running []*injector.Injector
 	for _, cfg := range in.injectors {
-		cfg.Seed, cfg.Recorder, cfg.Phase = in.seed, rec, in.phases[0].Name
+		cfg.Seed, cfg.Recorder, cfg.Phase, cfg.First = in.seed, rec, in.phases[0].Name, in.first
+		cfg.Watch = s.watch(ctx, cfg.Name)
 		if len(in.phases[0].Faults[cfg.Name]) > 0 {
 			rec.Mark(trace.Mark{At: rec.Since(time.Now()), Kind: trace.MarkFaultOn, Subject: cfg.Name, Text: cfg.Phase})
 		}
@@ -103,6 +108,7 @@ type stage struct {
 	running []*injector.Injector
 	rec     *trace.Recorder
 	phase   string
+	quota   atomic.Pointer[quota] // of the phase; nil: it has none
 }
 
 func (s *stage) mark(kind trace.MarkKind, subject, phase string) {
@@ -134,44 +140,59 @@ func (s *stage) enter(name string) error {
 // play goes on with the first phase, in which they listen, and plays one after the other,
 // until the last one is over or ctx ends; a jump goes on with another one.
 func (s *stage) play(ctx context.Context) {
-	for n := 0; ; {
-		s.mark(trace.MarkPhaseStart, s.phase, "")
-		over, to := s.waitPhase(ctx, s.in, n, s.phase)
+	n := 0
+	began, to := s.await(ctx)
+	if to != nil {
+		n, began = s.jumpTo(to), time.Now()
+	}
+	for {
+		s.rec.Mark(trace.Mark{At: s.rec.Since(began), Kind: trace.MarkPhaseStart, Subject: s.phase})
+		over, to := s.waitPhase(ctx, n, began)
 		s.mark(trace.MarkPhaseEnd, s.phase, "")
+		next, more := s.in.following(n)
 		switch {
 		case to != nil:
-			n = slices.IndexFunc(s.in.phases, func(p injectPhase) bool { return p.Name == to.phase })
-			to.done <- s.enter(to.phase)
-		case !over, n+1 == len(s.in.phases):
+			n = s.jumpTo(to)
+		case !over || !more:
 			_ = s.enter("") // It was told.
+			s.moves(-1)
 			return
 		default:
-			n++
+			n = next
 			_ = s.enter(s.in.phases[n].Name) // It was told.
+			s.moves(n)
 		}
+		began = time.Now()
 	}
 }
 
-// waitPhase says which phase is on and waits for its end, or for a jump to another one. It
-// returns over as false when ctx ended first.
-func (a app) waitPhase(ctx context.Context, in injection, n int, name string) (over bool, to *jump) {
+// waitPhase says which phase is on since when, and waits for its end, or for a jump to
+// another one. It returns over as false when ctx ended first.
+func (s *stage) waitPhase(ctx context.Context, n int, began time.Time) (over bool, to *jump) {
 	var end <-chan time.Time
+	var full <-chan struct{}
 	switch {
 	case n < 0:
-		a.say("phase %s, until the next change", cmp.Or(name, "without faults"))
-	case !in.phases[n].endless:
-		p := in.phases[n]
-		a.say("phase %d of %d: %s, %s%s", n+1, len(in.phases), p.Name, yamldoc.FormatDuration(p.Duration), faultsInWords(in, p))
-		timer := time.NewTimer(p.Duration)
+		s.say("phase %s, until the next change", cmp.Or(s.phase, "without faults"))
+	case !s.in.phases[n].endless:
+		p := s.in.phases[n]
+		s.say("phase %d of %d: %s, %s%s", n+1, len(s.in.phases), p.Name, p.lasting(), faultsInWords(s.in, p))
+		if q := s.quota.Load(); q != nil {
+			full = q.full
+			break
+		}
+		timer := time.NewTimer(p.Duration - time.Since(began))
 		defer timer.Stop()
 		end = timer.C
-	case !in.byFlags:
-		a.say("phase %s, until Ctrl-C%s", name, faultsInWords(in, in.phases[n]))
+	case !s.in.byFlags:
+		s.say("phase %s, until Ctrl-C%s", s.phase, faultsInWords(s.in, s.in.phases[n]))
 	}
 	select {
 	case <-end:
 		return true, nil
-	case j := <-in.jumps:
+	case <-full:
+		return true, nil
+	case j := <-s.in.jumps:
 		return false, &j
 	case <-ctx.Done():
 		return false, nil
@@ -187,14 +208,7 @@ func describeInjection(in injection, running []*injector.Injector, cas map[strin
 		if !in.byFlags {
 			name = cfg.Name + " "
 		}
-		answer := fmt.Sprintf("answering %d", max(cfg.Stub.Status, 200))
-		if cfg.Stub.GRPC != nil {
-			answer = "answering " + experiments.ProtocolWords(fault.Rule{Respond: cfg.Stub.Respond})
-		}
-		if cfg.Upstream != "" {
-			answer = "in front of " + cfg.Upstream
-		}
-		fmt.Fprintf(&b, "%slistening on %s, %s%s\n", name, i.URL(), answer, trustInWords(cfg, cas))
+		fmt.Fprintf(&b, "%slistening on %s, %s%s\n", name, i.URL(), healthyInWords(cfg), trustInWords(cfg, cas))
 	}
 	if in.byFlags {
 		fmt.Fprintf(&b, "  fault%s\n", faultsInWords(in, in.phases[0]))
@@ -231,6 +245,9 @@ func actionInWords(r fault.Rule) string {
 	case fault.ActionPass:
 		if r.H2 == nil {
 			b.WriteString("pass")
+		}
+		if r.WebSocket != nil {
+			b.WriteString(" with " + r.WebSocket.String())
 		}
 	case fault.ActionRefuse:
 		return "refuse all connections"
@@ -272,6 +289,9 @@ func ruleInWords(r fault.Rule) string {
 	if r.Action.Door() {
 		return actionInWords(r)
 	}
+	if r.TCP != nil {
+		return tcpInWords(r)
+	}
 	var b strings.Builder
 	b.WriteString(actionInWords(r) + selectionInWords(r.Select))
 	if r.Match.Method != "" {
@@ -306,6 +326,9 @@ func ruleInWords(r fault.Rule) string {
 // comes after it.
 func selectionInWords(s fault.Select) string {
 	part := (&share{Num: s.Num, Den: s.Den}).String()
+	if s.Ramp != nil {
+		part = s.Ramp.String()
+	}
 	switch s.Kind {
 	case fault.SelectAll:
 		return " to all"

@@ -30,6 +30,7 @@ type tally struct {
 	arrived, hit int
 	ended        map[end]int
 	unreached    string // the injector whose upstream was not there
+	cut          bool   // what it cannot pass on is a connection
 }
 
 // end is what is told of how an attempt ended.
@@ -54,17 +55,23 @@ func (t *teller) arrived(a trace.Attempt) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.now.arrived++
-	if a.Rule != "" {
+	if a.Rule != "" && !passedOn(a) {
 		t.now.hit++
 	}
 }
+
+// passedOn reports whether an attempt is a connection, which a fault may hit later than it came.
+func passedOn(a trace.Attempt) bool { return a.Stream && a.Unread() }
 
 func (t *teller) departed(a trace.Attempt) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.now.ended[endOf(a)]++
+	if a.Rule != "" && passedOn(a) {
+		t.now.hit++
+	}
 	if a.Outcome == trace.OutcomeUpstream {
-		t.now.unreached = a.Injector
+		t.now.unreached, t.now.cut = a.Injector, a.Stream
 	}
 }
 
@@ -103,7 +110,7 @@ func (t *teller) line() {
 	t.say("%s", s)
 	if now.unreached != "" && !t.told {
 		t.told = true
-		t.say("injector %s cannot reach its upstream; what it cannot pass on is answered 502 (%s)", now.unreached, unreachable)
+		t.say("injector %s cannot reach its upstream; %s (%s)", now.unreached, now.unpassed(), unreachable)
 	}
 }
 
@@ -138,6 +145,9 @@ func (e end) word() string {
 	case trace.OutcomeAnswered:
 		if e.grpc != "" && e.status == http.StatusOK {
 			return e.grpc
+		}
+		if e.status == 0 { // It was no answer, but a connection that both sides closed.
+			return "through"
 		}
 		return strconv.Itoa(e.status)
 	case trace.OutcomeReset:

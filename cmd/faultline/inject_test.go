@@ -5,9 +5,11 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/faultline-go/faultline/experiments"
 	"github.com/faultline-go/faultline/injector/fault"
 )
 
@@ -47,7 +49,11 @@ func TestInjectUsage(t *testing.T) {
 		{"--phase outage", "--phase is a phase of an experiment; name its file, as in: faultline inject --phase outage experiments/quickstart.yaml\n"},
 		{"--phase outrage " + quick, "--phase outrage: " + quick + " has no such phase; did you mean outage?\n"},
 		{"--phase xyzzy " + quick, "has no such phase; there are baseline, warm-trip, warm-rest, warm-close, trip, outage, probes, recovery\n"},
-		{quick, quick + ": phase warm-trip has no duration, because its load is a number of calls, and inject sends none; choose one phase, as: faultline inject --phase warm-trip " + quick + "\n"},
+		{"--play soon", `invalid argument "soon" for "--play" flag: allowed are now and first` + see},
+		{"--then stop", `invalid argument "stop" for "--then" flag: allowed are end and stay and loop`},
+		{"--play first", "--play is about the phases of an experiment; name its file, as in: faultline inject --play first --then loop experiments/quickstart.yaml\n"},
+		{"--then loop", "--then is about the phases of an experiment"},
+		{"--phase outage --then stay " + quick, "--then says what comes after the last phase, and one that --phase names lasts until Ctrl-C; leave out one of them\n"},
 		{"--reset " + quick, "--reset does not go with an experiment, which says all of this itself; leave out one of them\n"},
 		{"../../experiments/quikstart.yaml", "../../experiments/quikstart.yaml: no such file; did you mean ../../experiments/quickstart.yaml?\n"},
 		{"--trace testdata", "--trace testdata: is a folder; name a file"},
@@ -178,6 +184,60 @@ func TestNearFile(t *testing.T) {
 	} {
 		if got := nearFile(file); got != want {
 			t.Errorf("%s: %q, want %q", file, got, want)
+		}
+	}
+}
+
+// Connections and WebSockets in words.
+func TestStreamsInWords(t *testing.T) {
+	all := fault.Select{Kind: fault.SelectAll}
+	for _, tt := range []struct {
+		rule fault.Rule
+		want string
+	}{
+		{fault.Rule{Action: fault.ActionTCP, Select: fault.Select{Kind: fault.SelectFirst, First: 2}, Match: fault.Match{Peer: "10.0.0.7"}, TCP: &fault.TCP{
+			Up:   &fault.Stream{Latency: fault.Latency{Min: 5e7, Max: 5e7}, Bandwidth: 1024, Scope: fault.ScopeAll},
+			Down: &fault.Stream{Slice: &fault.Slice{Size: 16, Gap: 5e6}, End: &fault.StreamEnd{After: 10, By: fault.ActionHang}},
+			Life: &fault.Life{For: 1e9, By: fault.ActionClose},
+		}}, "up +50ms, at 1024 bytes a second for all connections; down in slices of 16 bytes every 5ms, hang after 10 bytes; close after 1s to the first 2 connections of 10.0.0.7"},
+		{fault.Rule{Action: fault.ActionPass, Select: all, Match: fault.Match{WebSocket: true}, WebSocket: &fault.WebSocket{
+			Accept: fault.AcceptWrong, Messages: []fault.WSMessage{{To: fault.ToServer, Do: fault.WSDrop}}, NoPong: &all, IgnoreClose: true,
+			Close: &fault.WSClose{After: 3, Code: 1011}, Stall: &fault.WSStall{After: 2},
+		}}, "pass with accept wrong, drop to server, close 1011 after 3 messages, stall after 2 messages, no pong, no answer to a close to all requests that match websocket"},
+	} {
+		if got := ruleInWords(tt.rule); got != tt.want {
+			t.Errorf("%q, want %q", got, tt.want)
+		}
+	}
+}
+
+// Where nobody is let in, no request can begin a phase or fill one.
+func TestNobodyComesToALockedDoor(t *testing.T) {
+	shut := map[string][]fault.Rule{"payments": {{Action: fault.ActionRefuse}}}
+	counted := experiments.Phase{Name: "counted", Calls: &experiments.Calls{N: 3}, Faults: shut}
+	timed := experiments.Phase{Name: "timed", Duration: time.Second, Faults: shut}
+	const file = "a.yaml"
+	for _, tt := range []struct {
+		play      string
+		phase     experiments.Phase
+		endless   bool
+		injectors int
+		say       string
+	}{
+		{playNow, timed, false, 1, ""},
+		{playFirst, timed, false, 2, ""},
+		{playFirst, timed, false, 1, "--play first: phase timed of a.yaml lets nobody in, so the first request would never come; leave it out"},
+		{playNow, counted, false, 1, "a.yaml: phase counted lasts until its 3 calls have come, and lets nobody in; choose one phase, as: faultline inject --phase counted a.yaml"},
+		{playNow, counted, true, 1, ""},
+		{playNow, counted, false, 2, ""},
+	} {
+		f := injectFlags{given: func(string) bool { return false }, play: choice{word: tt.play}}
+		say := ""
+		if err := f.playable(file, []injectPhase{{Phase: tt.phase, endless: tt.endless}}, tt.injectors); err != nil {
+			say = err.Error()
+		}
+		if say != tt.say {
+			t.Errorf("%+v: %q", tt, say)
 		}
 	}
 }

@@ -20,10 +20,13 @@ type dependency struct {
 	player *fault.Player
 	faults *fault.Phase // of the phase
 	during string
+	since  time.Duration        // when that began
 	lots   map[*fault.Rule]*lot // of the phase
 	stays  []*visit             // that hang or are parked in the phase, in the order of arrival
 	seen   []time.Duration      // arrivals, in order
 	asks   map[string]fault.Request
+
+	doorway doorway
 }
 
 // lot is a gate with the requests that it parks.
@@ -66,8 +69,10 @@ func newDependency(w *playing, number int) (*dependency, error) {
 // enter changes the phase: who hangs or is parked goes on.
 func (d *dependency) enter(phase string) {
 	stays := d.stays
+	d.since = d.now
 	d.faults, d.during, d.lots, d.stays = d.player.Phase(phase), phase, map[*fault.Rule]*lot{}, nil
 	d.asks = map[string]fault.Request{}
+	d.door(doorOf(d.faults))
 	for _, v := range stays {
 		if do := v.waiting; do != nil {
 			v.waiting = nil
@@ -97,12 +102,21 @@ func (l *lot) release(numbers []int) {
 // arrive takes a request in. The function that it returns is called when the
 // caller leaves.
 func (d *dependency) arrive(r *request, over func(reply)) (leave func()) {
+	if d.doorway.mode != "" {
+		return d.meet(r, over)
+	}
+	return d.admit(r, over, false)
+}
+
+// admit serves a request, which may have waited for the door to open.
+func (d *dependency) admit(r *request, over func(reply), late bool) (leave func()) {
 	q := d.asked(r)
+	q.At = d.now - d.since
 	v := &visit{dep: d, verdict: d.faults.Decide(q), over: over}
 	d.seen = append(d.seen, d.now)
 	a := trace.Attempt{
 		Seq: len(d.seen), Injector: d.in.Name, Phase: d.during, Method: q.Method, Path: q.Path,
-		Arr: d.now, Dep: trace.None, Abandon: trace.None,
+		Arr: d.now, Dep: trace.None, Abandon: trace.None, Late: late,
 	}
 	if d.rung() != rungAggregate {
 		a.ID, a.By = r.id, d.rung()
@@ -172,7 +186,7 @@ func (v *visit) act() {
 		return
 	}
 	switch rule.Action {
-	case fault.ActionPass:
+	case fault.ActionPass, fault.ActionTCP: // What TCP does to a call is not foreseen, see streams.go.
 		took := upstreamTook
 		good := reply{outcome: trace.OutcomeAnswered, status: http.StatusOK}
 		if d.in.Stub != nil {

@@ -112,7 +112,13 @@ func ruleWords(r fault.Rule) string {
 		if r.Respond.GRPC == nil {
 			parts = append(parts, strconv.Itoa(r.Respond.Status))
 		}
-	case fault.ActionPass, fault.ActionTLS, fault.ActionSettings:
+	case fault.ActionTCP:
+		parts = append(parts, r.TCP.String())
+	case fault.ActionPass:
+		if r.WebSocket != nil {
+			parts = append(parts, r.WebSocket.String())
+		}
+	case fault.ActionTLS, fault.ActionSettings:
 	default:
 		parts = append(parts, string(r.Action))
 	}
@@ -130,6 +136,9 @@ func ruleWords(r fault.Rule) string {
 func selectionWords(s fault.Select) string {
 	words := ""
 	part := strconv.FormatFloat(100*float64(s.Num)/float64(s.Den), 'g', 4, 64) + "%"
+	if s.Ramp != nil {
+		part = s.Ramp.String()
+	}
 	switch s.Kind {
 	case fault.SelectRatio:
 		words = part
@@ -158,14 +167,16 @@ func selectionWords(s fault.Select) string {
 // supposed is what a forecast takes for granted.
 func supposed(plan *experiments.Plan) []string {
 	out := []string{fmt.Sprintf("it answers within %s, beside what its dependencies take", 2*quick+2*hop)}
-	if by := carrier(plan); by != rungAggregate && by != trace.BySingleFlight {
+	if by := carrier(plan); requests(plan) && by != rungAggregate && by != trace.BySingleFlight {
 		out = append(out, "it passes "+by+" on to its dependencies")
 	}
 	for _, in := range plan.Injectors {
-		if in.Upstream != "" {
+		if in.Upstream != "" || in.TCP != nil {
 			out = append(out, fmt.Sprintf("the real %s answers in %s", in.Name, upstreamTook))
 		}
 	}
+	out = append(out, streamsSupposed(plan)...)
+	out = append(out, supposedOfDoors(plan)...)
 	if ref := plan.SUT.Reference; ref != nil {
 		return append(out, otherwise(plan, ref)...)
 	}
@@ -176,7 +187,10 @@ func supposed(plan *experiments.Plan) []string {
 		out = append(out, "it has no fallback, as no class fallback is declared")
 	}
 	out = append(out, protocolsSupposed(plan)...)
-	patient := func(r fault.Rule) bool { return r.Action == fault.ActionHang || r.Latency.Longest() > plan.Timeout/4 }
+	waits := []fault.Action{fault.ActionHang, fault.ActionUnreachable, fault.ActionDeaf}
+	patient := func(r fault.Rule) bool {
+		return slices.Contains(waits, r.Action) || r.Latency.Longest() > plan.Timeout/4
+	}
 	if _, guessed := timeouts(plan); anyFault(plan, guessed, patient) {
 		out = append(out, fmt.Sprintf("it gives up on %s after %s, half of load.timeout, as no assertion says when", strings.Join(names(guessed), ", "), plan.Timeout/2))
 	}

@@ -292,6 +292,10 @@ func TestFaultsAreDescribed(t *testing.T) {
 			"30% reset", "12.5% shuffled by 50 by header x-user close", "33.3% at random reset", "every 5 by cookie session reset",
 			"bursts of 5 in 25 by peer reset", "after 10 reset",
 		},
+		"../testdata/ramps.good.yaml": {
+			"0% to 50% over 30s reset", "10%, from 10s on 30%, from 20s on 0% close", "+0s, from 10s on 200ms",
+			"33.3% to 5% over 20s at random by path +10ms to 500ms over 1m0s", "100% to 0% over 1m30s +1s to 0s over 1h0m0s",
+		},
 		"../testdata/match.good.yaml": {
 			"reset for GET /a/*/b", "reset for path ~ ^/users/[0-9]+$", "reset for grpc shop.Payments/*",
 			"reset for query debug= query plan=gold", "reset for header X-Kind=card header X-User ~ ^a",

@@ -37,6 +37,11 @@ func (j *judging) one(v assert.Verdict) (Assertion, error) {
 		ID: v.ID, Kind: v.Kind, Phase: v.Phase, Line: v.Line, Can: CanDecide,
 		Expected: v.Expected, Observed: v.Observed, Reason: v.Reason, Remedy: v.Remedy,
 	}
+	if rule, injector := throughStream(j.plan, a.Phase); rule != "" {
+		out.Can, out.Observed, out.Remedy = NotPredicted, "", "run it"
+		out.Reason = fmt.Sprintf("fault %s is of connections at %s that calls may share: what it does to a call is up to what is said on them", rule, injector)
+		return out, nil
+	}
 	for _, name := range breakersOf(j.plan, a) {
 		if _, declared := config(j.plan, name); !declared {
 			out.Can, out.Observed = NotPredicted, ""

@@ -43,7 +43,7 @@ func (l *live) ended(w *playing, n int) {
 	c := w.trace.Calls[n]
 	for _, b := range l.breakers {
 		switch {
-		case !slices.Contains(b.targets, c.Target) || !c.Answered():
+		case !slices.Contains(b.targets, c.Target) || !c.Answered() || w.dep(b.injector).hidFrom(n):
 		case w.dep(b.injector).reachedBy(n):
 			if b.rejected == 0 || c.Send > b.since {
 				b.rejected = 0

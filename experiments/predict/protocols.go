@@ -131,18 +131,9 @@ func lookedAt(plan *experiments.Plan, a assert.Assertion) []string {
 			}
 		}
 	}
-	var targets []string
-	switch r := a.Rule.(type) {
-	case assert.AbandonedAfter:
-		return []string{r.Injector}
-	case assert.DownstreamCalls:
-		return []string{r.Injector}
-	case assert.Share:
-		targets = r.Targets
-	case assert.Latency:
-		targets = r.Targets
-	case assert.FallbackForbidden:
-		targets = forbiddenTargets(plan, r)
+	injector, targets := looksAt(plan, a.Rule)
+	if injector != "" {
+		return []string{injector}
 	}
 	var at []string
 	for _, in := range plan.Injectors {

@@ -32,7 +32,7 @@ func (f *Forecast) load(plan *experiments.Plan, ideal run, sluggish *trace.Trace
 			f.Targets[k].N = f.Targets[k].N.plus(n)
 		}
 		for _, in := range plan.Injectors {
-			if n := ideal.phases[i].arrivals[in.Name]; n > 0 {
+			if n := ideal.phases[i].arrivals[in.Name]; n > 0 && in.TCP == nil { // How many connections those take is not known.
 				ph.Attempts = append(ph.Attempts, Tally{in.Name, Count{n, n}})
 			}
 		}

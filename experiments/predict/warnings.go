@@ -185,6 +185,8 @@ func densest(rules []fault.Rule, length int, seed uint64) int {
 			continue
 		}
 		r.Match, r.Select.Sticky = fault.Match{}, fault.Sticky{}
+		r.Select.Num, r.Select.Den = r.Select.Peak()
+		r.Select.Ramp = nil
 		alone, err := fault.NewPlayer(fault.Script{Phases: map[string][]fault.Rule{p: {r}}}, seed)
 		if err != nil {
 			continue // It was told when the experiment was loaded.

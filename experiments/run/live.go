@@ -78,7 +78,7 @@ func (l *live) ended(c trace.Call) {
 		l.recent = append(l.recent, c)
 	}
 	for _, b := range l.breakers {
-		if !slices.Contains(b.targets, c.Target) || !c.Answered() {
+		if !slices.Contains(b.targets, c.Target) || !c.Answered() || l.rec.Hidden(b.injector, c) {
 			continue
 		}
 		if l.rec.Reached(b.injector, c) {

@@ -96,12 +96,14 @@ func (l *look) words() string {
 	return strings.Join(parts, "; ")
 }
 
-// sawAll reports whether every dependency of a target got a request during a call,
-// and notes how those requests were recognised.
+// sawAll reports whether every dependency of a target got a request during a call, or had a
+// connection open on which it may have been talked about, and notes how those requests were recognised.
 func (r *runner) sawAll(c trace.Call, t match.Target, look *look) bool {
 	seen := map[string]bool{}
 	for _, a := range r.rec.Snapshot(trace.Header{}).Attempts {
 		switch {
+		case a.Stream && a.ID != c.ID: // Which call is talked about on it, nobody knows.
+			seen[a.Injector] = seen[a.Injector] || a.Arr <= c.End && (a.Closed == 0 || a.Closed >= c.Send)
 		case a.Arr < c.Send || a.Arr > c.End || a.Unread():
 		case a.ID == c.ID:
 			seen[a.Injector] = true
@@ -174,8 +176,9 @@ func atReplica(name string, replicas []experiments.Replica) string {
 // recognised: the weakest of the carriers that were needed, or, where no carrier
 // told, a rung that does without.
 func (r *runner) choose(look *look) error {
-	if len(look.used) == 0 {
-		return nil // No target has a dependency: there is nothing to join.
+	if len(look.used) == 0 { // No target has a dependency, or all are talked to on connections that stay open.
+		r.rec.SingleFlight(false)
+		return nil
 	}
 	if !look.used[trace.BySingleFlight] {
 		for _, by := range slices.Backward(r.plan.Correlate.Order) {

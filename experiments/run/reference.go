@@ -37,7 +37,7 @@ func (r *runner) startReference(ctx context.Context, ref experiments.Reference) 
 // service is how the reference service calls one of its dependencies.
 func (r *runner) service(ref experiments.Reference) proxy.Service {
 	return proxy.Service{
-		Upstream: r.live.injectors[ref.Injector].URL(), Breaker: ref.Breaker, Failure: ref.Failure, Timeout: ref.Timeout,
+		Upstream: overHTTP(r.live.injectors[ref.Injector]), Breaker: ref.Breaker, Failure: ref.Failure, Timeout: ref.Timeout,
 		Fallback: answer(ref.Fallback), Pool: ref.Pool, Policies: policies(ref), Defect: proxy.Defect(ref.Defect),
 	}
 }

@@ -129,6 +129,9 @@ func (r *runner) orDeath(ctx context.Context, err error) error {
 
 // startInjectors lets every dependency listen.
 func (r *runner) startInjectors(ctx context.Context) error {
+	if err := r.shuttable(); err != nil {
+		return err
+	}
 	for _, in := range r.plan.Injectors {
 		cfg := injector.Config{
 			Name: in.Name, Addr: in.Listen, Listen: r.opt.Listen, DialUpstream: r.opt.Dial,
@@ -138,6 +141,7 @@ func (r *runner) startInjectors(ctx context.Context) error {
 		if in.Stub != nil {
 			cfg.Stub = injector.Stub{Respond: in.Stub.Respond, Latency: in.Stub.Latency}
 		}
+		OfConnections(&cfg, in)
 		inj, err := injector.Start(ctx, cfg)
 		if err != nil {
 			return &PreconditionError{What: err.Error()}

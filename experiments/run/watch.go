@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/faultline-go/faultline/experiments"
 	"github.com/faultline-go/faultline/target/trace"
 )
 
@@ -100,14 +101,15 @@ func (r *runner) upstreamsUp(ctx context.Context) error {
 		dial = new(net.Dialer).DialContext
 	}
 	for _, in := range r.plan.Injectors {
-		if in.Upstream == "" {
+		upstream := upstreamOf(in)
+		if upstream == "" {
 			continue
 		}
-		conn, err := dialURL(ctx, dial, in.Upstream)
+		conn, err := dialURL(ctx, dial, upstream)
 		if err != nil {
 			return &PreconditionError{
-				What:   fmt.Sprintf("injector %s cannot reach its upstream %s: %v", in.Name, in.Upstream, err),
-				Remedy: upstreamRemedy(in.Name),
+				What:   fmt.Sprintf("injector %s cannot reach its upstream %s: %v", in.Name, upstream, err),
+				Remedy: upstreamRemedy(in),
 			}
 		}
 		_ = conn.Close() // Nothing was sent over it.
@@ -131,16 +133,19 @@ func (r *runner) upstreamFailed(t *trace.Trace) error {
 		}
 		if failed > 0 {
 			return &PreconditionError{
-				What:   fmt.Sprintf("injector %s could not reach its upstream %s for %d of %d requests", in.Name, in.Upstream, failed, all),
-				Remedy: upstreamRemedy(in.Name),
+				What:   fmt.Sprintf("injector %s could not reach its upstream %s for %d of %d %s", in.Name, upstreamOf(in), failed, all, arrivals(in)),
+				Remedy: upstreamRemedy(in),
 			}
 		}
 	}
 	return nil
 }
 
-func upstreamRemedy(injector string) string {
-	return fmt.Sprintf("start what listens there, correct injectors.%s.upstream, or have faultline answer with a stub", injector)
+func upstreamRemedy(in experiments.Injector) string {
+	if in.TCP != nil {
+		return fmt.Sprintf("start what listens there, or correct injectors.%s.tcp.upstream", in.Name)
+	}
+	return fmt.Sprintf("start what listens there, correct injectors.%s.upstream, or have faultline answer with a stub", in.Name)
 }
 
 // The stall watch wakes every stallTick; when it wakes later than stallLimit

@@ -13,6 +13,7 @@ import (
 func FuzzDecode(f *testing.F) {
 	for _, seed := range []string{
 		`{"phases":{"out":[{"id":"x","match":{"path":"/a*","header":{"A":"b"}},"select":{"kind":"ratio","num":1,"den":2},"latency":{"min":1,"max":2},"action":"respond","respond":{"status":503}}]}}`,
+		`{"phases":{"p":[{"select":{"kind":"ratio","ramp":{"points":[{"at":0,"num":0,"den":1},{"at":9,"num":1,"den":2}]}},"action":"reset","latency":{"ramp":{"points":[{"at":0,"latency":1},{"at":5,"latency":9}],"stairs":true}}},{"select":{"kind":"ratio","num":1,"den":2},"action":"reset"}]}}`,
 		`{"rule":{"select":{"kind":"all"},"action":"hang"},"ttl":"30s"}`, `{"name":"x"}`, `{"next":true}`, `{}`, `{"a":{"a":1},"a":[{"b":[]},{"b":2}]}`,
 		`[{"a":1,"A":2}]`, `{"a`, "{\"\xff\":1}", `{}{}`, `1e999`, `null`, `[[[[]]]]`,
 	} {

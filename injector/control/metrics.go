@@ -101,7 +101,7 @@ func (e *exposition) rules(all []gauged) {
 	}{
 		{"faultline_rule_seen", "Requests that the rule saw since its phase began.", func(r injector.RuleState) (float64, bool) { return float64(r.Seen), true }},
 		{"faultline_rule_hit", "Requests that the rule hit since its phase began.", func(r injector.RuleState) (float64, bool) { return float64(r.Hit), true }},
-		{"faultline_rule_configured_ratio", "The share of what it sees that the rule is to hit.", func(r injector.RuleState) (float64, bool) {
+		{"faultline_rule_configured_ratio", "The share of what it sees that the rule is to hit; of one that changes, its mean over what it has seen.", func(r injector.RuleState) (float64, bool) {
 			if r.Configured == nil {
 				return 0, false
 			}

@@ -96,6 +96,16 @@ func TestMetrics(t *testing.T) {
 		`faultline_rule_configured_ratio{injector="one",phase="slow",rule="slow/1",action="pass"}`: 1,
 		`faultline_rule_delivered_ratio{injector="one",phase="slow",rule="slow/1",action="pass"}`:  0.5,
 	})
+	// All come after the first nanosecond, and so at a quarter.
+	a.want(201, "", "POST", "/v1/faults?injector=one", `{"ttl":"1m","rule":{"id":"r","action":"pass","select":{"kind":"ratio",
+		"ramp":{"stairs":true,"points":[{"at":0,"num":1,"den":1},{"at":1,"num":1,"den":4}]}}}}`)
+	for range 10 {
+		a.call(0)
+	}
+	check(map[string]float64{
+		`faultline_rule_seen{injector="one",phase="slow",rule="r",action="pass"}`:             10,
+		`faultline_rule_configured_ratio{injector="one",phase="slow",rule="r",action="pass"}`: 0.25,
+	})
 	if sum := scraped(t, a.ask("GET", "/metrics", "").body)[`faultline_delay_error_seconds_sum{injector="one"}`]; sum <= 0 || sum > 10 {
 		t.Errorf("the latency was %v s longer", sum)
 	}

@@ -3,6 +3,7 @@ package fault
 import (
 	"math/bits"
 	"slices"
+	"time"
 )
 
 // draw is what rules with a ratio decide by together: each request that it is
@@ -22,12 +23,22 @@ import (
 // late goes first. A rule is still never ahead by a request, and it was never
 // found r requests behind, as long as the shares of the rules that match a request
 // together are at most 1. What is more than r behind is forgotten.
+//
+// Where a share changes with time, nobody knows when a credit will pass anything:
+// that depends on when requests will come. Then always the largest credit that has
+// reached 1/(2r) goes first, as in the cup game (Adler, Berenbrink, Friedetzky,
+// Goldberg, Goldberg and Paterson, "A proportionate fair scheduling rule with good
+// worst-case performance", SPAA 2003). With one match for all, the sum of the k
+// largest credits after a request is at most k times the larger of 1/(2r) and, for
+// one more of them, that sum and 1, over k+1. So no credit comes to more than
+// 1/(2r) + 1/2 + 1/3 + ... + 1/r, which is 1 at most for up to three rules.
 type draw struct {
 	rules  []int // their numbers in the phase, ascending
 	kind   SelectKind
 	block  uint64
 	hash   uint64
 	sticky Sticky
+	ramps  bool // of some rule
 }
 
 // drawing is a draw in the course of a phase.
@@ -74,6 +85,7 @@ func drawsOf(rules []ruled) []draw {
 		d.kind, d.block, d.sticky, d.hash = s.Kind, s.Block, s.Sticky, first.picks
 		for _, n := range d.rules {
 			rules[n].draw = i
+			d.ramps = d.ramps || rules[n].rule.Select.Ramp != nil
 		}
 	}
 	return draws
@@ -88,15 +100,15 @@ func (d *draw) begin() drawing {
 	return g
 }
 
-// next decides a request among candidates, which are numbers of rules of the draw
-// that match it, ascending. It returns -1 when none gets it.
-func (g *drawing) next(rules []ruled, candidates []int) int {
+// next decides a request that arrived at an instant among candidates, which are
+// numbers of rules of the draw that match it, ascending. It returns -1 when none gets it.
+func (g *drawing) next(rules []ruled, candidates []int, at time.Duration) int {
 	index := g.asked
 	g.asked++
 	first := &rules[g.rules[0]].rule.Select
 	switch {
 	case g.kind == SelectRandom:
-		return random(rules, candidates, number(g.hash, index))
+		return random(rules, candidates, number(g.hash, index), at)
 	case g.kind == SelectShuffle && len(g.rules) == 1:
 		return oneIf(evenly(*first).Hit(first.shuffled(g.hash, index)), candidates)
 	case g.kind == SelectShuffle:
@@ -104,10 +116,10 @@ func (g *drawing) next(rules []ruled, candidates []int) int {
 			g.deal(rules)
 		}
 		return g.winner[first.shuffled(g.hash, index)%g.block]
-	case len(g.rules) == 1:
+	case len(g.rules) == 1 && !g.ramps:
 		return oneIf(first.Hit(index), candidates)
 	}
-	return g.even(rules, candidates)
+	return g.even(rules, candidates, at)
 }
 
 // oneIf is the only candidate if it is hit.
@@ -125,14 +137,14 @@ func evenly(s Select) Select { return Select{Kind: SelectRatio, Num: s.Num, Den:
 func (g *drawing) deal(rules []ruled) {
 	g.winner = g.winner[:0]
 	for range g.block {
-		g.winner = append(g.winner, g.even(rules, g.rules))
+		g.winner = append(g.winner, g.even(rules, g.rules, 0)) // A shuffle has no ramps.
 	}
 }
 
 // random gives each candidate its part of all numbers, one part after the other.
-func random(rules []ruled, candidates []int, u uint64) int {
+func random(rules []ruled, candidates []int, u uint64, at time.Duration) int {
 	for _, n := range candidates {
-		width, all := rules[n].rule.Select.width()
+		width, all := widthOf(rules[n].share(at))
 		if all || u < width {
 			return n
 		}
@@ -142,7 +154,7 @@ func random(rules []ruled, candidates []int, u uint64) int {
 }
 
 // even gives the request to the candidate whose turn it is.
-func (g *drawing) even(rules []ruled, candidates []int) int {
+func (g *drawing) even(rules []ruled, candidates []int, now time.Duration) int {
 	best := account{rule: -1}
 	limit := int64(len(g.rules))
 	at := 0
@@ -150,10 +162,11 @@ func (g *drawing) even(rules []ruled, candidates []int) int {
 		for g.rules[at] != n {
 			at++
 		}
-		s := &rules[n].rule.Select
-		g.credit[at] = min(g.credit[at]+int64(s.Num), limit*int64(s.Den))
-		a := account{rule: n, at: at, credit: g.credit[at], num: s.Num, den: int64(s.Den)}
-		if a.released(limit) && (best.rule < 0 || a.before(best, limit)) {
+		num, den := rules[n].share(now)
+		// A rule by itself may come to 1 1/2 before it gets the request.
+		g.credit[at] = min(g.credit[at]+int64(num), max(2, limit)*int64(den))
+		a := account{rule: n, at: at, credit: g.credit[at], num: num, den: int64(den)}
+		if a.released(limit) && (best.rule < 0 || g.first(a, best)) {
 			best = a
 		}
 	}
@@ -161,6 +174,14 @@ func (g *drawing) even(rules []ruled, candidates []int) int {
 		g.credit[best.at] -= best.den
 	}
 	return best.rule
+}
+
+// first reports whether a goes before b.
+func (g *drawing) first(a, b account) bool {
+	if g.ramps {
+		return a.exceeds(b)
+	}
+	return a.before(b, int64(len(g.rules)))
 }
 
 // account is how a rule stands in a draw.
@@ -185,6 +206,11 @@ func (a account) before(b account, r int64) bool {
 	if la, lb := a.left(r), b.left(r); la >= 0 && lb >= 0 {
 		return less(uint64(la), b.num, uint64(lb), a.num)
 	}
+	return a.exceeds(b)
+}
+
+// exceeds reports whether a has more credit than b. Neither is below 0.
+func (a account) exceeds(b account) bool {
 	return less(uint64(b.credit), uint64(a.den), uint64(a.credit), uint64(b.den))
 }
 

@@ -38,7 +38,7 @@ func explore(t *testing.T, nums []int, den int) {
 		for _, candidates := range asking {
 			g := d.begin()
 			copy(g.credit, queue[0][:])
-			g.even(rules, candidates)
+			g.even(rules, candidates, 0)
 			var next [3]int64
 			copy(next[:], g.credit)
 			if seen[next] {

@@ -47,7 +47,8 @@ func (l Latency) law() (law, string) {
 // A rule's latencies are drawn from it by the number of the hit, in strata: of each
 // hundred hits from the first on, one is drawn from each hundredth of the law, in an
 // order and at places that the seed decides. So exactly 50 of them are below the
-// median and one is above the 99th percentile. A trace is played in its own order.
+// median and one is above the 99th percentile. A trace is played in its own order,
+// and a ramp by the time; its quantiles are those of what is even between its ends.
 func (l Latency) Quantile(u float64) time.Duration {
 	least, most := l.ends()
 	of, _ := l.law()
@@ -57,7 +58,7 @@ func (l Latency) Quantile(u float64) time.Duration {
 	case u >= 1:
 		return most
 	case of == nil:
-		return l.Min + time.Duration(u*float64(l.Max-l.Min))
+		return least + time.Duration(u*float64(most-least))
 	}
 	return within(of.quantile(u), least, most)
 }
@@ -74,7 +75,8 @@ func (l Latency) Mean() time.Duration {
 	if of, _ := l.law(); of != nil {
 		return within(of.mean(), 0, Never)
 	}
-	return l.Min + (l.Max-l.Min)/2
+	least, most := l.ends()
+	return least + (most-least)/2
 }
 
 // String says how long latencies are: their one length, their ends, or the name of
@@ -82,6 +84,8 @@ func (l Latency) Mean() time.Duration {
 func (l Latency) String() string {
 	of, name := l.law()
 	switch {
+	case l.Ramp != nil:
+		return l.Ramp.String()
 	case of == nil && l.Max == 0:
 		return ""
 	case of == nil && l.Min == l.Max:
@@ -106,6 +110,9 @@ func (l Latency) ends() (least, most time.Duration) {
 	if of, _ := l.law(); of != nil {
 		return of.ends()
 	}
+	if l.Ramp != nil && len(l.Ramp.Points) > 0 {
+		return l.Ramp.ends()
+	}
 	return l.Min, l.Max
 }
 
@@ -121,8 +128,12 @@ func within(ns float64, least, most time.Duration) time.Duration {
 // strata is in how many hits each part of a law has its share.
 const strata = 100
 
-// draw takes the latency of the nth hit, from 0.
-func (l Latency) draw(hash, nth uint64) time.Duration {
+// draw takes the latency of the nth hit, from 0, of a request that arrived at this
+// instant.
+func (l Latency) draw(hash, nth uint64, at time.Duration) time.Duration {
+	if l.Ramp != nil {
+		return l.Ramp.Latency(at)
+	}
 	if n := uint64(len(l.Trace)); n > 0 {
 		return l.Trace[nth%n]
 	}
@@ -148,7 +159,7 @@ func (l Latency) clone() Latency {
 	if l.Table = copied(l.Table); l.Table != nil {
 		l.Table.Points = slices.Clone(l.Table.Points)
 	}
-	l.Trace = slices.Clone(l.Trace)
+	l.Trace, l.Ramp = slices.Clone(l.Trace), l.Ramp.clone()
 	return l
 }
 
@@ -181,11 +192,14 @@ func (l Latency) check(ps *problems) {
 	}
 	laws := 0
 	for _, set := range []bool{
-		l.Min != 0 || l.Max != 0, l.Normal != nil, l.Lognormal != nil, l.Exponential != nil, l.Pareto != nil, l.Table != nil, len(l.Trace) > 0,
+		l.Min != 0 || l.Max != 0, l.Normal != nil, l.Lognormal != nil, l.Exponential != nil, l.Pareto != nil, l.Table != nil, len(l.Trace) > 0, l.Ramp != nil,
 	} {
 		if set {
 			laws++
 		}
+	}
+	if l.Ramp != nil {
+		l.Ramp.check(ps)
 	}
 	of, name := l.law()
 	if laws > 1 {

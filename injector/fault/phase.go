@@ -3,11 +3,12 @@ package fault
 import (
 	"slices"
 	"sync"
+	"time"
 )
 
 // Phase decides the requests of one phase. It is safe for concurrent use: requests
 // are decided one at a time, in the order in which they get hold of it, and by
-// nothing but that order and the seed.
+// nothing but that order and the seed, and for ramps by the instants of arrival.
 type Phase struct {
 	rules []ruled
 
@@ -23,6 +24,7 @@ type state struct {
 	nth                  uint64 // how many verdicts hit; what is hit again because of its key is not one more
 	bad                  bool   // a burst: the last request was hit
 	keys                 map[digest]remembered
+	due                  sum // of a ramp
 }
 
 // asked is a rule that a request matches.
@@ -55,12 +57,13 @@ func (ph *Phase) Decide(r Request) Verdict {
 	if len(matched) == 0 {
 		return Verdict{}
 	}
-	hit := ph.decide(matched)
+	r.At = max(0, r.At)
+	hit := ph.decide(matched, r.At)
 	if hit.rule < 0 {
 		return Verdict{}
 	}
 	it := ph.rules[hit.rule]
-	return Verdict{Rule: it.rule, Index: hit.index, Latency: it.rule.Latency.draw(it.hash, hit.nth), hash: it.hash, nth: hit.nth}
+	return Verdict{Rule: it.rule, Index: hit.index, Latency: it.rule.Latency.draw(it.hash, hit.nth, r.At), hash: it.hash, nth: hit.nth, at: r.At}
 }
 
 // matched appends the rules that r matches, up to one that certainly takes it.
@@ -85,7 +88,7 @@ func (ph *Phase) matched(r Request, to []asked) []asked {
 // decide finds the rule that gets a request. Rules are asked in their order, but
 // those with a ratio together: the draw goes among all of them that come before
 // the first other rule that would take the request.
-func (ph *Phase) decide(matched []asked) remembered {
+func (ph *Phase) decide(matched []asked, at time.Duration) remembered {
 	ph.mu.Lock()
 	defer ph.mu.Unlock()
 	var room [8]int
@@ -102,7 +105,7 @@ func (ph *Phase) decide(matched []asked) remembered {
 		}
 	}
 	if drawn != nil {
-		if won := ph.raffle(drawn, candidates); won.rule >= 0 {
+		if won := ph.raffle(drawn, candidates, at); won.rule >= 0 {
 			taker = won
 		}
 	}
@@ -114,7 +117,7 @@ func (ph *Phase) decide(matched []asked) remembered {
 			}
 			ph.commit(a, a.rule == taker.rule)
 		}
-		ph.states[a.rule].seen++
+		ph.count(a.rule, at)
 	}
 	if taker.rule >= 0 {
 		ph.states[taker.rule].hit++
@@ -122,9 +125,18 @@ func (ph *Phase) decide(matched []asked) remembered {
 	return taker
 }
 
+// count counts a request that came to a rule.
+func (ph *Phase) count(n int, at time.Duration) {
+	st, it := &ph.states[n], &ph.rules[n]
+	st.seen++
+	if it.rule.Select.Ramp != nil {
+		st.due.add(it.share(at))
+	}
+}
+
 // raffle asks the draw of the candidates. Every one of them counts the request, or
 // its key when that is new.
-func (ph *Phase) raffle(a *asked, candidates []int) remembered {
+func (ph *Phase) raffle(a *asked, candidates []int, at time.Duration) remembered {
 	d := &ph.draws[ph.rules[a.rule].draw]
 	if a.keyed {
 		if known, ok := d.keys[a.key]; ok {
@@ -137,7 +149,7 @@ func (ph *Phase) raffle(a *asked, candidates []int) remembered {
 			return remembered{rule: -1}
 		}
 	}
-	won := remembered{rule: d.next(ph.rules, candidates)}
+	won := remembered{rule: d.next(ph.rules, candidates, at)}
 	won = again(won, candidates)
 	if won.rule >= 0 {
 		st := &ph.states[won.rule]
@@ -223,6 +235,9 @@ type Count struct {
 	Seen      uint64 // requests that matched it and that no earlier rule took; with a ratio, those of earlier ratios as well
 	Hit       uint64 // of these, the selected ones
 	Forgotten uint64 // of these, passed by because their key was one too many, see [StickyKeys]
+	// Due is what a ramp should have hit: the sum of its shares at the instants of
+	// what it has seen. It is 0 of rules without one.
+	Due float64
 }
 
 // Counts says of each rule, in their order, what it has seen and hit so far. A
@@ -233,7 +248,7 @@ func (ph *Phase) Counts() []Count {
 	counts := make([]Count, len(ph.rules))
 	for n, r := range ph.rules {
 		st := ph.states[n]
-		counts[n] = Count{Rule: r.rule.ID, Seen: st.seen, Hit: st.hit, Forgotten: st.forgotten}
+		counts[n] = Count{Rule: r.rule.ID, Seen: st.seen, Hit: st.hit, Forgotten: st.forgotten, Due: st.due.float(r.den)}
 	}
 	return counts
 }

@@ -21,6 +21,7 @@ type ruled struct {
 	picks uint64 // of its selection
 	draws bool   // as its kind does
 	draw  int    // the number of its draw in the phase, if it draws
+	den   uint64 // of its ramp
 }
 
 // NewPlayer copies script, so that nobody changes it under a run, and numbers
@@ -42,10 +43,12 @@ func NewPlayer(script Script, seed uint64) (*Player, error) {
 			r.Respond = r.Respond.clone()
 			r.Latency = r.Latency.clone()
 			r.Form = r.Form.clone()
+			r.Select.Ramp = r.Select.Ramp.clone()
 			r.WebSocket, r.TCP, r.H2 = r.WebSocket.clone(), r.TCP.clone(), r.H2.clone()
 			r.TLS, r.Settings, r.Hold = copied(r.TLS), copied(r.Settings), copied(r.Hold)
 			hash := seedHash(seed, r.ID)
-			p.phases[name] = append(p.phases[name], ruled{rule: &r, match: r.Match.compile(&problems{}), hash: hash, picks: mix(hash ^ forSelection), draws: r.Select.Kind.Draws()})
+			_, den := r.Select.Peak()
+			p.phases[name] = append(p.phases[name], ruled{rule: &r, match: r.Match.compile(&problems{}), hash: hash, picks: mix(hash ^ forSelection), draws: r.Select.Kind.Draws(), den: den})
 		}
 		p.draws[name] = drawsOf(p.phases[name])
 	}

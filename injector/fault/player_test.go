@@ -275,6 +275,7 @@ func FuzzPlayer(f *testing.F) {
 	f.Add([]byte(`{"phases":{"p":[{"select":{"kind":"random","num":1,"den":3},"action":"pass","latency":{"pareto":{"min":1,"alpha":0.1,"cap":9}}}]}}`))
 	f.Add([]byte(`{"phases":{"p":[{"match":{"path":"/a/**/*","query":{"a":"b"},"header_regex":{"a":"^b"},"jsonpath":{"$.a":1},"peer":"10.0.0.0/8"},"select":{"kind":"all"},"action":"reset"}]}}`))
 	f.Add([]byte(`{"phases":{"p":[{"match":{"grpc":"a.B/*"},"select":{"kind":"all"},"action":"reset"},{"match":{"path_regex":"^/a"},"select":{"kind":"all"},"action":"reset"}]}}`))
+	f.Add([]byte(`{"phases":{"p":[{"select":{"kind":"ratio","ramp":{"points":[{"at":0,"num":0,"den":1},{"at":9,"num":1,"den":2}]}},"action":"reset","latency":{"ramp":{"points":[{"at":0,"latency":1},{"at":5,"latency":9}],"stairs":true}}},{"select":{"kind":"ratio","num":1,"den":2},"action":"reset"}]}}`))
 	f.Add([]byte(`{"phases":{"":[{"select":{"kind":"ratio"},"latency":{"min":-1,"max":-2}}]}}`))
 	f.Fuzz(func(t *testing.T, script []byte) {
 		var s fault.Script
@@ -290,8 +291,10 @@ func FuzzPlayer(f *testing.F) {
 		}
 		for name := range s.Phases {
 			ph := p.Phase(name)
-			for range 3 {
-				if v := ph.Decide(asUser("a/b")); v.Rule == nil && v != (fault.Verdict{}) {
+			for n := range 3 {
+				r := asUser("a/b")
+				r.At = time.Duration(n) * 4
+				if v := ph.Decide(r); v.Rule == nil && v != (fault.Verdict{}) {
 					t.Fatalf("a verdict without a rule: %+v", v)
 				}
 			}

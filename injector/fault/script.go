@@ -83,6 +83,7 @@ type Select struct {
 	Length  uint64     `json:"length,omitempty" yaml:"length,omitempty"` // of burst: mean number of requests in a row that are hit
 	Gap     uint64     `json:"gap,omitempty" yaml:"gap,omitempty"`       // and that are not; a phase begins with these
 	Sticky  Sticky     `json:"sticky,omitzero" yaml:"sticky,omitempty"`
+	Ramp    *Ramp      `json:"ramp,omitempty" yaml:"ramp,omitempty"` // of ratio and random, in place of Num and Den
 }
 
 // Action is what happens to a request that a rule hit.
@@ -158,6 +159,7 @@ type Latency struct {
 	Pareto      *Pareto         `json:"pareto,omitempty" yaml:"pareto,omitempty"`
 	Table       *Table          `json:"table,omitempty" yaml:"table,omitempty"`
 	Trace       []time.Duration `json:"trace,omitempty" yaml:"trace,omitempty"` // in this order, and again from the first
+	Ramp        *LatencyRamp    `json:"ramp,omitempty" yaml:"ramp,omitempty"`
 }
 
 // Hold parks arrivals until the SUT has rejected Rejected calls that were sent
@@ -182,16 +184,18 @@ type Request struct {
 	Body   func() []byte           // asked only if the rest of a rule fits that looks into it; nil: none
 	Layer  Layer                   // what it is: rules of other layers do not see it
 	SNI    string                  // of LayerTLS; empty: the caller named no host
+	At     time.Duration           // when it arrived, since the phase began; only ramps look at it
 }
 
 // Verdict is what a script decided for one request. The zero value lets it pass.
 type Verdict struct {
 	Rule    *Rule         // nil: no rule hit it
 	Index   uint64        // among the requests that the rule saw
-	Latency time.Duration // drawn from Rule.Latency by (seed, rule, number of the hit)
+	Latency time.Duration // drawn from Rule.Latency by (seed, rule, number of the hit), or the instant where it is a ramp
 
 	hash uint64 // of seed and rule
 	nth  uint64 // of the hits
+	at   time.Duration
 }
 
 // Draw returns the n-th of the random numbers that are this verdict's own, by (seed, rule,

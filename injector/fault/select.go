@@ -17,12 +17,16 @@ func (k SelectKind) Draws() bool {
 // is spread by error diffusion: the n-th request is hit when round(n*p) grows.
 // It is a pure function of the index, so no interleaving of clients moves a
 // ratio off its course. What shuffle, random and burst hit is decided by the seed
-// as well, and what a ratio hits beside others by their shares: ask a [Phase].
+// as well, what a ratio hits beside others by their shares, and what a ramp hits by
+// the time: ask a [Phase].
 func (s Select) Hit(index uint64) bool {
 	switch s.Kind {
 	case SelectAll:
 		return true
 	case SelectRatio:
+		if s.Ramp != nil {
+			return false
+		}
 		// The accumulator starts at half (Den/2) and gains Num a request; a
 		// request that carries it over a multiple of Den is hit. The product is
 		// taken in 128 bits, so that no index and no ratio overflows it.
@@ -47,6 +51,9 @@ func (s Select) Hits(n uint64) uint64 {
 	case SelectAll:
 		return n
 	case SelectRatio:
+		if s.Ramp != nil {
+			return 0
+		}
 		hi, lo := s.sum(n)
 		quo, _ := bits.Div64(hi, lo, s.Den)
 		return quo
@@ -71,7 +78,7 @@ const (
 
 // takesAll reports whether nothing that reaches the rule is left over.
 func (s Select) takesAll() bool {
-	return s.Kind == SelectAll || s.Kind.Draws() && s.Num == s.Den && s.Sticky == Sticky{}
+	return s.Kind == SelectAll || s.Kind.Draws() && s.Ramp == nil && s.Num == s.Den && s.Sticky == Sticky{}
 }
 
 // sum is the accumulator before request n: n*Num + Den/2.
@@ -96,13 +103,13 @@ func (s Select) shuffled(hash, index uint64) uint64 {
 	return block*s.Block + permute(s.Block, mix(hash+(block+1)*golden), place)
 }
 
-// width is the part of all 64-bit numbers that a share is: a random draw below it
+// widthOf is the part of all 64-bit numbers that a share is: a random draw below it
 // is a hit. A share of everything has no width of 64 bits and is told apart.
-func (s Select) width() (width uint64, all bool) {
-	if s.Num == s.Den {
+func widthOf(num, den uint64) (width uint64, all bool) {
+	if num == den {
 		return 0, true
 	}
-	width, _ = bits.Div64(s.Num, 0, s.Den)
+	width, _ = bits.Div64(num, 0, den)
 	return width, false
 }
 

@@ -52,12 +52,13 @@ type StreamEnd struct {
 }
 
 // Through returns the latency of one of the directions (0 up, 1 down) for the connection
-// that the verdict is about.
+// that the verdict is about. One that changes with time is that of the instant in
+// which the connection was drawn for.
 func (v Verdict) Through(s *Stream, direction uint64) time.Duration {
 	if s == nil {
 		return 0
 	}
-	return s.Latency.draw(mix(v.hash^(direction+1)*golden), v.nth)
+	return s.Latency.draw(mix(v.hash^(direction+1)*golden), v.nth, v.at)
 }
 
 // Hangs reports whether nothing more comes of some direction.

@@ -46,7 +46,9 @@ func kinds() []string {
 
 // checkRatio looks at a share and at how it is drawn.
 func (s Select) checkRatio(ps *problems) {
-	if s.Den == 0 {
+	if s.Ramp != nil {
+		s.checkRamp(ps)
+	} else if s.Den == 0 {
 		ps.add("select.den", "a ratio of %d to 0; write num of den with den at least 1", s.Num)
 	} else if s.Num > s.Den {
 		ps.add("select.num", "a ratio of %d in %d is more than all of them", s.Num, s.Den)
@@ -77,6 +79,7 @@ func (s Select) checkUnused(ps *problems) {
 	}
 	unused("select.num", s.Num != 0, SelectRatio, SelectShuffle, SelectRandom)
 	unused("select.den", s.Den != 0, SelectRatio, SelectShuffle, SelectRandom)
+	unused("select.ramp", s.Ramp != nil, SelectRatio, SelectShuffle, SelectRandom) // checkRamp has looked at a shuffle.
 	unused("select.block", s.Block != 0, SelectShuffle)
 	unused("select.first", s.First != 0, SelectFirst)
 	unused("select.after", s.After != 0, SelectAfter)
@@ -130,18 +133,21 @@ func Against(earlier []Rule, r Rule, name func(int) string) string {
 	if !r.Select.Kind.Draws() {
 		return ""
 	}
-	joined := 1
+	joined, points := 1, r.Select.points()
 	for i, e := range earlier {
 		if !e.Select.Kind.Draws() || !e.Match.overlaps(r.Match) {
 			continue
 		}
-		joined++
+		joined, points = joined+1, points+e.Select.points()
 		if text := joins(e, r, name(i)); text != "" {
 			return text
 		}
 	}
 	if joined > maxDrawRules {
 		return fmt.Sprintf("%d faults with a ratio are more than can share one draw, which is %d", joined, maxDrawRules)
+	}
+	if joined > 1 && points > mostPoints {
+		return fmt.Sprintf("ramps with %d points are more than can share one draw, which is %d", points, mostPoints)
 	}
 	return tooMuch(append(slices.Clone(earlier), r), name)
 }
@@ -172,29 +178,33 @@ func tooMuch(rules []Rule, name func(int) string) string {
 		if j < last && (!within || !r.Select.Kind.Draws()) {
 			continue
 		}
-		sum, names := asking(rules, r.Match, name)
+		sum, when, names := asking(rules, r.Match, name)
 		if sum > 1+1e-12 && len(names) > 0 { // One part in 10^12 is less than a share can say.
-			return fmt.Sprintf("with %s, these ratios are %.4g%% of the same requests; one request gets one fault, so together they are at most 100%%",
-				strings.Join(names, " and "), 100*sum)
+			return fmt.Sprintf("with %s, these ratios are %.4g%% of the same requests%s; one request gets one fault, so together they are at most 100%%",
+				strings.Join(names, " and "), 100*sum, when)
 		}
 	}
 	return ""
 }
 
-// asking is the sum of the shares of the rules that match all that m matches, and
-// the names of these but for the last.
-func asking(rules []Rule, m Match, name func(int) string) (sum float64, names []string) {
+// asking is the largest sum of the shares of the rules that match all that m matches,
+// when that is, in words, and the names of these rules but for the last.
+func asking(rules []Rule, m Match, name func(int) string) (sum float64, when string, names []string) {
+	var all claims
 	for i, r := range rules {
-		s := r.Select
-		if !s.Kind.Draws() || s.Den == 0 || !r.Match.covers(m) {
+		if !r.Select.Kind.Draws() || !r.Match.covers(m) {
 			continue
 		}
-		sum += float64(s.Num) / float64(s.Den)
+		all.add(r.Select)
 		if i < len(rules)-1 {
 			names = append(names, name(i))
 		}
 	}
-	return sum, names
+	sum, at := all.most()
+	if len(all.ramps) > 0 {
+		when = fmt.Sprintf(" %v after the phase began", at)
+	}
+	return sum, when, names
 }
 
 // shadowed returns the index of an earlier rule that leaves r nothing, or -1.

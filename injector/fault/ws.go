@@ -152,6 +152,9 @@ func (m WSMessage) check(ps *problems, field string) {
 	for _, p := range delay {
 		ps.add(field+".delay", "%s", p.Text)
 	}
+	if m.Delay.Ramp != nil {
+		ps.add(field+".delay", "has no meaning with a ramp: messages are delayed by their numbers, and not by the time")
+	}
 	if late := m.Delay.Longest() > 0; late != (m.Do == WSDelay) {
 		ps.add(field+".delay", "is %q with %s; only a delay has one, which is above 0", m.Delay, m.Do)
 	}
@@ -199,6 +202,10 @@ func (m WSMessage) checkSelection(ps *problems, field string) {
 
 // checkPlain takes the selections that need no seed and no key.
 func checkPlain(s Select, ps *problems, field string) {
+	if s.Ramp != nil {
+		ps.add(field, "has no meaning with a ramp: messages are selected by their numbers, and not by the time")
+		return
+	}
 	plain := []SelectKind{SelectAll, SelectRatio, SelectFirst, SelectAfter, SelectEvery, SelectScript}
 	if !slices.Contains(plain, s.Kind) || s.Sticky != (Sticky{}) {
 		ps.add(field, "messages are selected by one of %s, and by no key; not by %q", words(plain), s.Kind)

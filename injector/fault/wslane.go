@@ -58,7 +58,7 @@ func (l *WSLane) Next(control bool) WSVerdict {
 		}
 		v := WSVerdict{WSMessage: f.WSMessage, Draw: number(f.hash, index)}
 		if f.Do == WSDelay {
-			v.Wait = f.Delay.draw(f.hash, f.nth)
+			v.Wait = f.Delay.draw(f.hash, f.nth, 0)
 		}
 		f.nth++
 		return v

@@ -2,6 +2,7 @@ package imports
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -11,8 +12,39 @@ import (
 
 // Imported is what a file comes to.
 type Imported struct {
-	Rules []fault.Rule // in their order; the first that takes a request decides
-	Notes []Note       // what has no equivalent, or another meaning
+	Rules     []fault.Rule // in their order; the first that takes a request decides
+	Injectors []Dependency // with faults of their own, instead of Rules
+	Notes     []Note       // what has no equivalent, or another meaning
+}
+
+// File reads a file of Toxiproxy or of a service mesh, whichever it is: see [Toxiproxy] and
+// [Mesh].
+func File(file string, src []byte) (Imported, error) {
+	docs, err := yamldoc.Properties(file, untabbed(src))
+	if err != nil {
+		return Imported{}, err
+	}
+	if slices.ContainsFunc(docs, isToxiproxy) {
+		return Toxiproxy(file, src)
+	}
+	got, err := Mesh(file, src)
+	if err != nil && len(got.Notes)+len(got.Rules) == 0 {
+		err = fmt.Errorf("%w; nor a proxy of Toxiproxy, with listen and upstream", err)
+	}
+	return got, err
+}
+
+// isToxiproxy reports whether there are proxies in it. A list that says of something where it
+// listens was meant to be of some.
+func isToxiproxy(doc []yamldoc.Property) bool {
+	for _, above := range proxies(doc) {
+		_, listens := valueOf(doc, under(above, "listen"))
+		_, dials := valueOf(doc, under(above, "upstream"))
+		if _, named := valueOf(doc, under(above, "name")); dials && (listens || named) || above != "" && above[0] == '[' {
+			return true
+		}
+	}
+	return false
 }
 
 // Note is something that the rules do not say, or say otherwise.
@@ -38,11 +70,6 @@ func (s share) none() bool { return s.num == 0 }
 
 // not is the probability of the opposite.
 func (s share) not() share { return share{s.den - s.num, s.den} }
-
-// and is that of both, if they are independent.
-func (s share) and(other share) share {
-	return share{s.num * other.num, s.den * other.den}.reduced()
-}
 
 // reduced has no common factor.
 func (s share) reduced() share {
@@ -91,24 +118,4 @@ func ofDenominator(numerator, denominator string) (share, bool) {
 		return share{}, false
 	}
 	return share{min(n, den), den}.reduced(), true // Envoy takes more than all for all.
-}
-
-// independent are the rules of a delay and an abort that are drawn by themselves: both
-// happen as often as chance would have it, and the two shares are exact.
-func independent(m fault.Match, delay fault.Latency, delayed share, abort fault.Rule, aborted share) []fault.Rule {
-	abort.Match = m
-	var rules []fault.Rule
-	add := func(r fault.Rule, s share, late bool) {
-		if s.none() {
-			return
-		}
-		if r.Select = s.selects(); late {
-			r.Latency = delay
-		}
-		rules = append(rules, r)
-	}
-	add(abort, delayed.and(aborted), true)
-	add(fault.Rule{Match: m, Action: fault.ActionPass}, delayed.and(aborted.not()), true)
-	add(abort, delayed.not().and(aborted), false)
-	return rules
 }

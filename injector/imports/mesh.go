@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/faultline-go/faultline/injector/fault"
 	"github.com/faultline-go/faultline/internal/yamldoc"
@@ -16,7 +15,8 @@ import (
 // Mesh reads the faults of an Istio VirtualService (networking.istio.io) or of Envoy's HTTP
 // fault filter (envoy.extensions.filters.http.fault.v3.HTTPFault), in YAML or JSON, with
 // whatever stands around them. Delay and abort are drawn independently there, which three
-// exclusive shares express. The error says that the file is not YAML, or has no such fault.
+// exclusive shares express. A status of gRPC is answered to callers of gRPC alone. The error
+// says that the file is not YAML, or has no such fault.
 func Mesh(file string, src []byte) (Imported, error) {
 	docs, err := yamldoc.Properties(file, src)
 	if err != nil {
@@ -30,29 +30,48 @@ func Mesh(file string, src []byte) (Imported, error) {
 	if !m.found {
 		return Imported{}, fmt.Errorf("%s: there is no fault in it, neither spec.http[].fault of a VirtualService nor a filter of type HTTPFault", file)
 	}
+	m.told(src)
+	m.check()
 	return m.out, errors.Join(m.problems(file)...)
+}
+
+// told are the faults that requests ask for themselves. What configures them is empty, so that
+// it has no property.
+func (m *mesh) told(src []byte) {
+	for n, line := range strings.Split(string(src), "\n") {
+		for _, key := range []string{"header_abort", "header_delay", "header_limit"} {
+			if col := strings.Index(line, key); col >= 0 {
+				m.note(yamldoc.Property{Key: key, At: yamldoc.Pos{Line: n + 1, Col: col + 1}},
+					"is no fault of an experiment, as each request asks for it; faultline inject --envoy-headers has them do so")
+			}
+		}
+	}
+}
+
+// check looks for what cannot be played.
+func (m *mesh) check() {
+	for _, p := range fault.Validate(fault.Script{Phases: map[string][]fault.Rule{"mesh": m.out.Rules}}) {
+		at := yamldoc.Property{}
+		if p.Rule >= 0 {
+			at = m.from[p.Rule]
+		}
+		m.problem(at, "%s: %s", p.Field, p.Text)
+	}
 }
 
 // mesh collects.
 type mesh struct {
-	out   Imported
-	wrong []Note
+	notebook
+
 	found bool
+	from  []yamldoc.Property // of each rule
 }
 
-func (m *mesh) problems(file string) (all []error) {
-	for _, n := range m.wrong {
-		all = append(all, fmt.Errorf("%s:%s", file, n))
+// add appends rules that come from one place.
+func (m *mesh) add(from yamldoc.Property, rules ...fault.Rule) {
+	for _, r := range rules {
+		m.out.Rules, m.from = append(m.out.Rules, r), append(m.from, from)
 	}
-	return all
-}
-
-func (m *mesh) note(p yamldoc.Property, format string, args ...any) {
-	m.out.Notes = append(m.out.Notes, Note{p.At, p.Key, fmt.Sprintf(format, args...)})
-}
-
-func (m *mesh) problem(p yamldoc.Property, format string, args ...any) {
-	m.wrong = append(m.wrong, Note{p.At, p.Key, fmt.Sprintf(format, args...)})
 }
 
 // below returns the properties under a key, by what follows it.
@@ -83,152 +102,6 @@ func items(doc []yamldoc.Property, list string) []string {
 			return keys
 		}
 		keys = append(keys, key)
-	}
-}
-
-// virtualService reads the routes of one. An earlier route takes its requests from the
-// faults of a later one, also where it has no fault.
-func (m *mesh) virtualService(doc []yamldoc.Property) {
-	for _, route := range items(doc, "spec.http") {
-		f := below(doc, route+".fault")
-		m.found = m.found || len(f) > 0
-		matches := m.matches(doc, route)
-		for _, match := range matches {
-			if len(f) == 0 {
-				m.out.Rules = append(m.out.Rules, fault.Rule{Match: match, Action: fault.ActionPass, Select: fault.Select{Kind: fault.SelectAll}})
-				continue
-			}
-			m.fault(match, f, route+".fault", istioNames())
-		}
-	}
-	// What comes last and only lets pass says nothing.
-	for n := len(m.out.Rules); n > 0; n-- {
-		if r := m.out.Rules[n-1]; r.Action != fault.ActionPass || r.Latency.Longest() > 0 {
-			break
-		}
-		m.out.Rules = m.out.Rules[:n-1]
-	}
-}
-
-// names are how a dialect calls things.
-type names struct {
-	delay, status, grpc string
-	percentage          func(m *mesh, props []yamldoc.Property, key string) share
-}
-
-func istioNames() names {
-	return names{delay: "fixedDelay", status: "httpStatus", grpc: "grpcStatus", percentage: (*mesh).istioPercentage}
-}
-
-func envoyNames() names {
-	return names{delay: "fixed_delay", status: "http_status", grpc: "grpc_status", percentage: (*mesh).envoyPercentage}
-}
-
-// fault reads one, whose properties stand below a key.
-func (m *mesh) fault(match fault.Match, props []yamldoc.Property, key string, n names) {
-	var delay fault.Latency
-	delayed, aborted := share{0, 1}, share{0, 1}
-	abort := fault.Rule{Action: fault.ActionRespond}
-	for _, p := range props {
-		switch rest := strings.TrimPrefix(p.Key, under(key, "")); {
-		case rest == "delay."+n.delay:
-			d, err := yamldoc.ParseDuration(p.Value)
-			if err != nil || d < time.Millisecond {
-				m.problem(p, "%q is no time of at least 1ms", p.Value)
-				continue
-			}
-			delay, delayed = fault.Latency{Min: d, Max: d}, n.percentage(m, props, under(key, "delay"))
-		case rest == "abort."+n.status:
-			status, err := strconv.Atoi(p.Value)
-			if err != nil || status < 200 || status > 599 {
-				m.problem(p, "%q is no status from 200 to 599", p.Value)
-				continue
-			}
-			abort.Respond = fault.Respond{Status: status, Body: "fault filter abort", Headers: map[string]string{"Content-Type": "text/plain"}}
-			aborted = n.percentage(m, props, under(key, "abort"))
-		case strings.Contains(rest, "percent"): // Read with what it is of.
-		case rest == "abort."+n.grpc:
-			m.note(p, "a status of gRPC is not imported; write it as a fault by hand")
-		default:
-			m.note(p, "has no equivalent and is left out")
-		}
-	}
-	m.out.Rules = append(m.out.Rules, independent(match, delay, delayed, abort, aborted)...)
-}
-
-// istioPercentage is that of a delay or an abort; without one, it is of all requests.
-func (m *mesh) istioPercentage(props []yamldoc.Property, key string) share {
-	for _, p := range props {
-		if p.Key == key+".percentage.value" || p.Key == key+".percent" {
-			s, ok := percent(p.Value)
-			if !ok {
-				m.problem(p, "%q is no percentage from 0 to 100 with at most six decimals", p.Value)
-				return share{0, 1}
-			}
-			return s
-		}
-	}
-	return always()
-}
-
-// envoyPercentage is that of a delay or an abort; without one, it is of no request.
-func (m *mesh) envoyPercentage(props []yamldoc.Property, key string) share {
-	numerator, denominator := yamldoc.Property{}, ""
-	for _, p := range props {
-		switch p.Key {
-		case key + ".percentage.numerator":
-			numerator = p
-		case key + ".percentage.denominator":
-			denominator = p.Value
-		}
-	}
-	if numerator.Key == "" {
-		return share{0, 1}
-	}
-	s, ok := ofDenominator(numerator.Value, denominator)
-	if !ok {
-		m.problem(numerator, "%s of %s is no share", numerator.Value, denominator)
-		return share{0, 1}
-	}
-	return s
-}
-
-// filters reads Envoy's fault filters, wherever they stand.
-func (m *mesh) filters(doc []yamldoc.Property) {
-	for _, p := range doc {
-		key, typed := strings.CutSuffix(p.Key, ".@type")
-		if p.Key == "@type" {
-			key, typed = "", true
-		}
-		if !typed || !strings.HasSuffix(p.Value, "filters.http.fault.v3.HTTPFault") {
-			continue
-		}
-		m.found = true
-		props := below(doc, key)
-		if key == "" {
-			props = doc
-		}
-		m.filter(props, key)
-	}
-}
-
-// filter reads one, whose properties stand below a key.
-func (m *mesh) filter(props []yamldoc.Property, key string) {
-	prefix := under(key, "")
-	var faults []yamldoc.Property
-	for _, p := range props {
-		rest := strings.TrimPrefix(p.Key, prefix)
-		switch {
-		case strings.HasPrefix(rest, "delay."), strings.HasPrefix(rest, "abort."):
-			faults = append(faults, p)
-		case rest == "@type", strings.HasPrefix(rest, "headers["):
-		default:
-			m.note(p, "has no equivalent and is left out")
-		}
-	}
-	match, ok := m.envoyHeaders(props, prefix+"headers")
-	if ok {
-		m.fault(match, faults, strings.TrimSuffix(prefix, "."), envoyNames())
 	}
 }
 

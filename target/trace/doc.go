@@ -18,7 +18,8 @@
 //     twice.
 //   - A call is a short circuit only when it was answered completely and none of
 //     the attempts that arrived can be its own. Where attempts carry no id at all,
-//     those are the calls during which none arrived; the others are unknown.
+//     those are the calls during which none arrived; the others are unknown. So are those
+//     during which the injector's door was shut: see [Blind].
 //   - [Read] gives back what [Write] was given, and refuses by its line what it does
 //     not know.
 package trace

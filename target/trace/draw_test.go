@@ -117,6 +117,8 @@ func drawAttempt(t *rapid.T) trace.Attempt {
 		Detail: rapid.SampledFrom([]string{"", "no request"}).Draw(t, "detail"), Spared: rapid.String().Draw(t, "spared"),
 		GRPC:   rapid.SampledFrom([]string{"", "OK", "UNAVAILABLE", "17", trace.GRPCNoStatus, trace.GRPCUnreadable}).Draw(t, "grpc"),
 		Action: rapid.String().Draw(t, "action"), Delay: time.Duration(rapid.Int64().Draw(t, "delay")),
+		Stream: rapid.Bool().Draw(t, "stream"), Closed: max(0, instant(t, "closed")),
+		BytesUp: rapid.Int64().Draw(t, "up"), BytesDown: rapid.Int64().Draw(t, "down"),
 	}
 }
 

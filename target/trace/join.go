@@ -18,7 +18,7 @@ const (
 	Short    Kind = "short"    // answered completely, and no attempt arrived: a short circuit
 	Timeout  Kind = "timeout"  // at least one attempt arrived, and the client gave up, or was stopped, before the end of an answer
 	Lost     Kind = "lost"     // no attempt and no complete answer
-	Unknown  Kind = "unknown"  // none that is surely its own: one without an id arrived meanwhile, or another call has the same id
+	Unknown  Kind = "unknown"  // none that is surely its own: one without an id arrived meanwhile, a stream was open on which it may have been talked about, another call has the same id, or the injector was blind
 )
 
 // Joined is a call with the attempts that it made at one injector.
@@ -26,6 +26,11 @@ type Joined struct {
 	Call     Call
 	Attempts []Attempt // in the order of arrival
 	Kind     Kind
+	// Unserved says of an Unknown call that it is so for one reason alone: the injector was
+	// blind meanwhile. Whoever was served in that time left an attempt, so whatever the call
+	// asked of the dependency, it got no answer from there: a breaker rejected it, or it
+	// was let through and failed.
+	Unserved bool
 }
 
 // Join is all calls that depend on one injector, with their attempts.
@@ -34,6 +39,7 @@ type Join struct {
 	Calls    []Joined
 	Orphans  []Attempt // attempts with the id of no recorded call
 	NoID     []Attempt // attempts that carried no id
+	Blind    []Blind   // when attempts may have come that left no sign, in the order of time
 }
 
 // Join attributes the attempts at one injector to the calls whose target
@@ -42,10 +48,16 @@ type Join struct {
 // id two calls have. On the aggregate rung no attempt carries an id: then a call
 // during which none arrived is still surely short, and all others are unknown.
 //
+// While the injector's door was shut it saw nobody come. A call that was under way at any
+// instant of that time, and of which no attempt is known, is unknown, whatever it was
+// answered: that the answer came fast, or is the one that the SUT gives while its breaker is
+// open, says that it did not come from the dependency, and no more. A refused connection
+// fails as fast, and falls back to the same answer.
+//
 // The trace must be sorted. What is returned shares its memory with the trace:
 // neither must be changed.
 func (t *Trace) Join(injector string, depends func(target string) bool) Join {
-	j := Join{Injector: injector}
+	j := Join{Injector: injector, Blind: t.Blind(injector)}
 	owners := t.owners()
 	own, made := t.attribute(injector, owners, depends)
 	depending := 0
@@ -56,6 +68,7 @@ func (t *Trace) Join(injector string, depends func(target string) bool) Join {
 	}
 	t.rest(&j, injector, own)
 	groups := t.groups(own, made)
+	streams := t.streams(injector)
 	if depending > 0 {
 		j.Calls = make([]Joined, 0, depending)
 	}
@@ -66,8 +79,7 @@ func (t *Trace) Join(injector string, depends func(target string) bool) Join {
 		case owners.twice(i):
 			j.Calls = append(j.Calls, Joined{Call: *c, Kind: Unknown})
 		default:
-			as := groups(i)
-			j.Calls = append(j.Calls, Joined{Call: *c, Attempts: as, Kind: kind(c, len(as) > 0, j.NoID)})
+			j.Calls = append(j.Calls, j.of(c, groups(i), streams))
 		}
 	}
 	return j
@@ -161,20 +173,24 @@ func (t *Trace) groups(own []int32, of []made) func(call int) []Attempt {
 	}
 }
 
-// kind classifies one call by its attempts and its answer.
-func kind(c *Call, reached bool, noID []Attempt) Kind {
-	switch {
+// of classifies one call by its attempts and its answer.
+func (j *Join) of(c *Call, as []Attempt, streams streams) Joined {
+	one := Joined{Call: *c, Attempts: as}
+	switch reached := len(as) > 0; {
 	case reached && (c.Err == ErrTimeout || c.Err == ErrCanceled):
-		return Timeout
+		one.Kind = Timeout
 	case reached:
-		return Admitted
-	case arrivedWithin(noID, c.Send, c.End):
-		return Unknown
+		one.Kind = Admitted
+	case arrivedWithin(j.NoID, c.Send, c.End), streams.open(c.Send, c.End):
+		one.Kind = Unknown
+	case blindDuring(j.Blind, c.Send, c.End):
+		one.Kind, one.Unserved = Unknown, true
 	case c.Answered():
-		return Short
+		one.Kind = Short
 	default:
-		return Lost
+		one.Kind = Lost
 	}
+	return one
 }
 
 // arrivedWithin reports whether any attempt arrived in [from, to]; attempts are

@@ -48,21 +48,25 @@ func slowJoin(t *trace.Trace, injector string, depends func(string) bool) trace.
 					one.Attempts = append(one.Attempts, a)
 				}
 			}
-			one.Kind = slowKind(one, j.NoID)
+			one.Kind = slowKind(one, j.NoID, func(c trace.Call) bool {
+				return slices.ContainsFunc(t.Attempts, func(a trace.Attempt) bool {
+					return a.Injector == injector && a.Stream && a.Arr <= c.End && (a.Closed == 0 || a.Closed >= c.Send)
+				})
+			})
 		}
 		j.Calls = append(j.Calls, one)
 	}
 	return j
 }
 
-func slowKind(c trace.Joined, noID []trace.Attempt) trace.Kind {
+func slowKind(c trace.Joined, noID []trace.Attempt, open func(trace.Call) bool) trace.Kind {
 	within := slices.ContainsFunc(noID, func(a trace.Attempt) bool { return a.Arr >= c.Call.Send && a.Arr <= c.Call.End })
 	switch {
 	case len(c.Attempts) > 0 && (c.Call.Err == trace.ErrTimeout || c.Call.Err == trace.ErrCanceled):
 		return trace.Timeout
 	case len(c.Attempts) > 0:
 		return trace.Admitted
-	case within:
+	case within, open(c.Call):
 		return trace.Unknown
 	case c.Call.Answered():
 		return trace.Short
@@ -143,7 +147,16 @@ func TestReachedAgreesWithJoin(t *testing.T) {
 			if rapid.Bool().Draw(rt, "anonymous") {
 				a.ID = ""
 			}
-			rec.Arrived(a)
+			a.Stream = rapid.Bool().Draw(rt, "stream")
+			handle := rec.Arrived(a)
+			closed := a.Arr + time.Duration(rapid.IntRange(1, 5).Draw(rt, "for"))
+			switch rapid.IntRange(0, 2).Draw(rt, "end") {
+			case 0: // It goes on.
+			case 1:
+				rec.Departed(handle, func(a *trace.Attempt) { a.Stream = false }) // It was none.
+			default:
+				rec.Departed(handle, func(a *trace.Attempt) { a.Stream, a.Closed = true, closed }) // Perhaps only now it is known to have been one.
+			}
 		}
 		for i := range n {
 			at := time.Duration(rapid.IntRange(0, 30).Draw(rt, "send"))
@@ -171,5 +184,18 @@ func TestSingleFlightLeavesUnreadAttempts(t *testing.T) {
 	}
 	if got := tr.Join("payments", all).Calls[0].Kind; got != trace.Unknown {
 		t.Errorf("the call is %s, want unknown", got)
+	}
+}
+
+// A stream without an id is attributed to no call: a service that keeps one opens it again by
+// itself, whatever call is in flight.
+func TestSingleFlightLeavesStreams(t *testing.T) {
+	rec := trace.NewRecorder(time.Time{})
+	rec.SingleFlight(true)
+	rec.Sent("a/1")
+	rec.Arrived(trace.Attempt{Injector: "payments", Method: "GET", Arr: 2 * ms, Stream: true})
+	rec.Ended(trace.Call{ID: "a/1", Send: ms, End: 5 * ms, Status: 503})
+	if j := rec.Snapshot(trace.Header{}).Join("payments", all); len(j.NoID) != 1 || j.Calls[0].Kind != trace.Unknown {
+		t.Errorf("%d attempts without an id, and the call is %s", len(j.NoID), j.Calls[0].Kind)
 	}
 }

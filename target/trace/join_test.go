@@ -23,6 +23,13 @@ func seen(id string, arr time.Duration) trace.Attempt {
 	return trace.Attempt{Injector: "payments", ID: id, Arr: arr, Dep: trace.None, Abandon: trace.None}
 }
 
+// stream is a connection at payments that was open from one instant to another; 0: it still is.
+func stream(from, to time.Duration) trace.Attempt {
+	a := seen("", from)
+	a.Stream, a.Closed = true, to
+	return a
+}
+
 // TestJoinKind shows what one call, sent at 10 ms and ended at 20 ms, is.
 func TestJoinKind(t *testing.T) {
 	own, elsewhere := seen("a/1", 12*ms), seen("a/1", 12*ms)
@@ -69,6 +76,15 @@ func TestJoinKind(t *testing.T) {
 		{"the answer's body was reset, no attempt", 503, trace.ErrReset, nil, trace.Lost},
 		{"given up in the answer's body, no attempt", 200, trace.ErrTimeout, nil, trace.Lost},
 		{"canceled in the answer's body, no attempt", 200, trace.ErrCanceled, nil, trace.Lost},
+
+		{"a stream ended before the call", 200, trace.ErrNone, []trace.Attempt{stream(ms, 10*ms-1)}, trace.Short},
+		{"a stream ended when the call was sent", 200, trace.ErrNone, []trace.Attempt{stream(ms, 10*ms)}, trace.Unknown},
+		{"a stream, all the time", 200, trace.ErrNone, []trace.Attempt{stream(ms, 30*ms)}, trace.Unknown},
+		{"a stream that goes on", 200, trace.ErrNone, []trace.Attempt{stream(ms, 0)}, trace.Unknown},
+		{"a long stream, and a short one after it", 200, trace.ErrNone, []trace.Attempt{stream(ms, 30*ms), stream(2*ms, 3*ms)}, trace.Unknown},
+		{"a stream began after the call", 200, trace.ErrNone, []trace.Attempt{stream(20*ms+1, 0)}, trace.Short},
+		{"a stream, and no answer", 0, trace.ErrReset, []trace.Attempt{stream(ms, 0)}, trace.Unknown},
+		{"a stream, and an attempt of its own", 200, trace.ErrNone, []trace.Attempt{stream(ms, 0), own}, trace.Admitted},
 
 		{"no id, meanwhile", 200, trace.ErrNone, []trace.Attempt{seen("", 15*ms)}, trace.Unknown},
 		{"no id, when the call was sent", 200, trace.ErrNone, []trace.Attempt{seen("", 10*ms)}, trace.Unknown},

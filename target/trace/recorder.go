@@ -15,6 +15,7 @@ type Recorder struct {
 	singleFlight bool
 	inFlight     map[string]struct{}
 	arrivals     map[arrivalKey]int
+	blind        map[string][]Blind // by injector, in the order of time
 	sources      map[string]*source // by injector
 	calls        pile[Call]
 	attempts     pile[Attempt]
@@ -29,6 +30,7 @@ type Recorder struct {
 type source struct {
 	seq       int             // the number of the last arrival
 	anonymous []time.Duration // arrivals without an id, sorted
+	streams   lines
 }
 
 type arrivalKey struct{ injector, id string }
@@ -40,6 +42,7 @@ func NewRecorder(epoch time.Time) *Recorder {
 		inFlight: map[string]struct{}{},
 		arrivals: map[arrivalKey]int{},
 		sources:  map[string]*source{},
+		blind:    map[string][]Blind{},
 	}
 }
 
@@ -64,7 +67,8 @@ func (r *Recorder) OnDeparture(f func(Attempt)) { r.onDeparture = f }
 // SingleFlight turns on joining by containment: a request without an id that
 // arrives while exactly one call is in flight belongs to that call. An attempt that
 // is no request is left alone: it is recorded when its connection ends, and another
-// call may be in flight by then.
+// call may be in flight by then. So is a stream: a service opens it again by itself when it
+// was broken.
 func (r *Recorder) SingleFlight(on bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -101,7 +105,7 @@ func (r *Recorder) Arrived(a Attempt) (handle int) {
 	from.seq++
 	a.Seq = from.seq
 	a.Dep, a.Abandon = None, None
-	if a.ID == "" && r.singleFlight && len(r.inFlight) == 1 && !a.Unread() {
+	if a.ID == "" && r.singleFlight && len(r.inFlight) == 1 && !a.Unread() && !a.Stream {
 		for id := range r.inFlight {
 			a.ID, a.By = id, BySingleFlight
 		}
@@ -112,6 +116,9 @@ func (r *Recorder) Arrived(a Attempt) (handle int) {
 		from.anonymous = inserted(from.anonymous, a.Arr)
 	}
 	handle = r.attempts.add(a)
+	if a.Stream {
+		from.streams.begin(handle, a)
+	}
 	r.mu.Unlock()
 	if r.onArrival != nil {
 		r.onArrival(a)
@@ -128,6 +135,7 @@ func (r *Recorder) Departed(handle int, complete func(*Attempt)) {
 	r.mu.Lock()
 	at := r.attempts.at(handle)
 	complete(at)
+	r.sources[at.Injector].streams.end(handle, at)
 	if r.onDeparture == nil {
 		r.mu.Unlock()
 		return
@@ -147,11 +155,15 @@ func (r *Recorder) Arrivals(injector, id string) int {
 
 // Reached reports whether an ended call may have reached the injector, by what was
 // recorded up to now: an attempt has its id, or one without an id arrived while it
-// was under way. It is the opposite of what [Trace.Join] calls short or lost.
+// was under way, or a stream was open, or the injector was blind. It is the opposite of
+// what [Trace.Join] calls short or lost.
 func (r *Recorder) Reached(injector string, c Call) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.arrivals[arrivalKey{injector, c.ID}] > 0 {
+		return true
+	}
+	if blindDuring(r.blind[injector], c.Send, c.End) {
 		return true
 	}
 	from := r.sources[injector]
@@ -159,7 +171,15 @@ func (r *Recorder) Reached(injector string, c Call) bool {
 		return false
 	}
 	i, _ := slices.BinarySearch(from.anonymous, c.Send)
-	return i < len(from.anonymous) && from.anonymous[i] <= c.End
+	return i < len(from.anonymous) && from.anonymous[i] <= c.End || from.streams.spanned(c.Send, c.End)
+}
+
+// Hidden reports whether an ended call met a door of the injector that was shut, and no
+// attempt has its id: then nothing shows whether it came there.
+func (r *Recorder) Hidden(injector string, c Call) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.arrivals[arrivalKey{injector, c.ID}] == 0 && blindDuring(r.blind[injector], c.Send, c.End)
 }
 
 // inserted puts an instant in its place among sorted ones, mostly at their end.
@@ -178,11 +198,14 @@ func (r *Recorder) InFlight() int {
 	return len(r.inFlight)
 }
 
-// Mark records an event.
+// Mark records an event. Those of one injector's door come in the order of time.
 func (r *Recorder) Mark(m Mark) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.marks = append(r.marks, m)
+	if m.Kind == MarkDoorShut || m.Kind == MarkDoorOpen {
+		r.blind[m.Subject] = door(r.blind[m.Subject], m)
+	}
 }
 
 // Phase records what became of a phase.

@@ -85,7 +85,15 @@ type Attempt struct {
 	Action   string        `json:"action,omitempty"` // what that rule does
 	Delay    time.Duration `json:"delay,omitempty"`  // the latency that it drew
 	Detail   string        `json:"detail,omitempty"` // what came instead of a request that could be read; for a WebSocket, what faults did to its messages; why a fault was not played
-	Spared   string        `json:"spared,omitempty"` // the fault rule that would have hit it, and the limit that had it pass
+	Late     bool          `json:"late,omitempty"`   // it waited behind a door that was deaf until that opened: it came some time before Arr
+	// Stream says that it is a connection on which any call may be talked about: one whose
+	// bytes are passed on, or a WebSocket; as long as it has not ended, also one that is asked for.
+	Stream    bool          `json:"stream,omitempty"`
+	Closed    time.Duration `json:"t_closed,omitempty"`   // of a stream: when it was over; 0: not when the trace was taken
+	BytesUp   int64         `json:"bytes_up,omitempty"`   // of a connection that is passed on: to the upstream
+	BytesDown int64         `json:"bytes_down,omitempty"` // and to the caller
+
+	Spared string `json:"spared,omitempty"` // the fault rule that would have hit it, and the limit that had it pass
 }
 
 // Unread reports whether no request could be read: the attempt came no further than
@@ -111,6 +119,8 @@ const (
 	MarkPhaseEnd   MarkKind = "phase_end"
 	MarkFaultOn    MarkKind = "fault_on"  // Subject is the injector
 	MarkFaultOff   MarkKind = "fault_off" // Subject is the injector
+	MarkDoorShut   MarkKind = "door_shut" // Subject is the injector, Text what becomes of those who connect; before the door begins to shut
+	MarkDoorOpen   MarkKind = "door_open" // Subject is the injector; after it serves all who connect again
 	MarkLaunch     MarkKind = "launch"    // the SUT was started by faultline, fresh
 	MarkReady      MarkKind = "ready"
 	MarkRung       MarkKind = "rung" // Text is the chosen correlation rung
