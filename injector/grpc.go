@@ -14,7 +14,11 @@ func isGRPC(h http.Header) bool { return match.IsGRPC(h.Get("Content-Type")) }
 // grpcSent is what is recorded of gRPC of an answer of the injector; empty: it is none.
 func (x *exchange) grpcSent(a answer) string {
 	spoilt := a.grpc != nil && a.grpc.Frame != "" || x.form().Malformed != ""
-	return x.grpcOf(a.header, a.trailer, a.grpc != nil, spoilt)
+	status := x.grpcOf(a.header, a.trailer, a.grpc != nil, spoilt)
+	if status == "OK" && a.grpc != nil && len(a.grpc.Messages) == 0 {
+		return trace.GRPCNoMessage // An upstream knows whether its caller waits for one.
+	}
+	return status
 }
 
 // grpcOf is what is recorded of gRPC. An answer is one of gRPC if it is meant so, or if it or what

@@ -53,7 +53,8 @@ func TestGRPCStatusIsRecorded(t *testing.T) {
 		head map[string]string
 		want string
 	}{
-		{"OK", answers{}, fault.Form{}, nil, "OK"},
+		{"OK", answers{}, fault.Form{}, nil, trace.GRPCNoMessage},
+		{"OK, after an empty message", answers{Messages: []string{""}}, fault.Form{}, nil, "OK"},
 		{"OK, after messages", answers{Messages: hi}, fault.Form{}, nil, "OK"},
 		{"trailers-only", answers{Status: "UNAVAILABLE"}, fault.Form{}, nil, "UNAVAILABLE"},
 		{"after messages", answers{Status: "UNAUTHENTICATED", Messages: hi}, fault.Form{}, nil, "UNAUTHENTICATED"},
@@ -175,7 +176,7 @@ func TestGRPCStatusesHaveWords(t *testing.T) {
 	if diff := cmp.Diff(names, match.GRPCStatuses()); diff != "" {
 		t.Errorf("sent and counted (-sent +counted):\n%s", diff)
 	}
-	for _, word := range []string{trace.GRPCNoStatus, trace.GRPCUnreadable} {
+	for _, word := range []string{trace.GRPCNoStatus, trace.GRPCUnreadable, trace.GRPCNoMessage} {
 		if _, err := match.ParseFailure([]string{"grpc:" + word}); err != nil {
 			t.Error(err)
 		}

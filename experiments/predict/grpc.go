@@ -31,7 +31,10 @@ func grpcOf(speaks bool, r fault.Respond, f fault.Form) string {
 		return ""
 	case g.Frame != "" || f.Malformed != "" || !saysGRPC(r):
 		return trace.GRPCUnreadable
-	case g.Status == "":
+	case g.Status.Number() > 0:
+	case len(g.Messages) == 0:
+		return trace.GRPCNoMessage
+	default:
 		return string(fault.GRPCCodes()[0])
 	}
 	return string(g.Status)

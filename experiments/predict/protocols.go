@@ -61,7 +61,7 @@ func unforeseen(plan *experiments.Plan, a assert.Assertion) (reason, remedy stri
 		rules := until(plan, a.Phase, name)
 		if what := uncounted(plan, in, rules); what != "" {
 			return fmt.Sprintf("whether the service takes the answer of gRPC of %s for a failure is not declared", what),
-				"name it in the breaker's failure, as grpc:no_status or grpc:unreadable, or run it"
+				"give an OK a message (messages: \"\" is an empty one), name it in the breaker's failure, as grpc:no_status, grpc:unreadable or grpc:no_message, or run it"
 		}
 		for _, r := range rules {
 			why := open(r)

@@ -60,7 +60,7 @@ func TestProtocols(t *testing.T) {
 			}
 			stub := "status: 200"
 			if strings.HasPrefix(fault, "grpc") {
-				stub = "grpc: OK"
+				stub = "grpc: { messages: '' }"
 			}
 			f := forecast(t, strings.NewReplacer("INJECTOR", tls, "FAULT", fault, "status: 200", stub).Replace(streams))
 			if diff := cmp.Diff(want.undecided, undecided(f)); diff != "" {
@@ -85,7 +85,7 @@ func TestSharedConnections(t *testing.T) {
 		"close: true": true, "garbage: 10B": true, "cut: { at: body, by: close }": true, "cut: { at: start }": true, "reset: true, stealth: true": true,
 		"connection: close": true, "reset: true": false, "cut: { at: body }": false, "connection: tell": false, "hang: true": false,
 	} {
-		for answers, multiplexed := range map[string]bool{stub: false, "stub: { grpc: OK, latency: 2ms }": true, "tls: { protocols: h2 }, " + stub: true, "tls: true, " + stub: false} {
+		for answers, multiplexed := range map[string]bool{stub: false, "stub: { grpc: { messages: '' }, latency: 2ms }": true, "tls: { protocols: h2 }, " + stub: true, "tls: true, " + stub: false} {
 			src := strings.NewReplacer("INJECTOR", "", stub, answers, "FAULT", fault).Replace(streams)
 			if got := about(t, forecast(t, src), "calls").Can == predict.NotPredicted; got != (shared && multiplexed) {
 				t.Errorf("%s with %s: not predicted is %v", fault, answers, got)
@@ -129,6 +129,8 @@ func TestGRPCFailures(t *testing.T) {
 		{"[grpc:UNAVAILABLE]", "grpc: { end: no_trailers }", predict.NotPredicted},
 		{"[grpc:no_status]", "grpc: { end: no_trailers }", predict.CanDecide},
 		{"[grpc]", "respond: { status: 503 }", predict.CanDecide},
+		{"[grpc]", "grpc: OK", predict.NotPredicted},
+		{"[grpc, grpc:no_message]", "grpc: OK", predict.CanDecide},
 		{"[grpc]", "grpc: { messages: aGk=, frame: compressed }", predict.NotPredicted},
 		{"[grpc, grpc:unreadable]", "grpc: { messages: aGk=, frame: compressed }", predict.CanDecide},
 		{"[grpc]", "grpc: { messages: aGk= }, malformed: flipped_bytes", predict.NotPredicted},
@@ -136,7 +138,7 @@ func TestGRPCFailures(t *testing.T) {
 		{"[grpc]", "grpc: { messages: aGk=, end: reset, code: CANCEL }", predict.CannotDecide},
 		{"[reset]", "grpc: { messages: aGk=, end: reset, code: CANCEL }", predict.CanDecide},
 	} {
-		src := strings.NewReplacer("INJECTOR", "", "FAULT", tc.fault, "status: 200", "grpc: OK", "wait: 1s,", "wait: 1s, failure: "+tc.failure+",").Replace(streams) + opens[1:]
+		src := strings.NewReplacer("INJECTOR", "", "FAULT", tc.fault, "status: 200", "grpc: { messages: '' }", "wait: 1s,", "wait: 1s, failure: "+tc.failure+",").Replace(streams) + opens[1:]
 		if got := about(t, forecast(t, src), "opens"); got.Can != tc.want {
 			t.Errorf("failure %s, fault %s: %s, want %s: %s", tc.failure, tc.fault, got.Can, tc.want, got.Reason)
 		}

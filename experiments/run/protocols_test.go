@@ -196,7 +196,7 @@ apiVersion: faultline/v1
 kind: Experiment
 metadata: { name: handshakes }
 sut: { base_url: SUT }
-injectors: { charges: { listen: 127.0.0.1:PORT, tls: { protocols: [h2], ca_file: CA }, stub: { grpc: OK } } }
+injectors: { charges: { listen: 127.0.0.1:PORT, tls: { protocols: [h2], ca_file: CA }, stub: { grpc: { messages: "" } } } }
 correlate: { order: [aggregate] }
 load: { timeout: 5s, targets: [ { name: pay, path: /pay } ] }
 breakers: { charges: { window: 10, minimum_calls: 10, failure_rate: 50%, wait: 300ms, permitted_calls: 3 } }

@@ -62,7 +62,7 @@ func TestParseFailureErrors(t *testing.T) {
 	const kinds = " is not a kind of failure; known are 5xx, a status such as 429, reset, eof, timeout, grpc, grpc:UNAVAILABLE, slow>2s"
 	const duration = ": after slow> comes a duration such as 2s"
 	const code = ": after grpc: comes one of CANCELLED, UNKNOWN, INVALID_ARGUMENT, DEADLINE_EXCEEDED, NOT_FOUND, ALREADY_EXISTS, PERMISSION_DENIED, RESOURCE_EXHAUSTED, " +
-		"FAILED_PRECONDITION, ABORTED, OUT_OF_RANGE, UNIMPLEMENTED, INTERNAL, UNAVAILABLE, DATA_LOSS, UNAUTHENTICATED, no_status, unreadable; grpc alone is every status but OK"
+		"FAILED_PRECONDITION, ABORTED, OUT_OF_RANGE, UNIMPLEMENTED, INTERNAL, UNAVAILABLE, DATA_LOSS, UNAUTHENTICATED, no_status, unreadable, no_message; grpc alone is every status but OK"
 	for word, want := range map[string]string{
 		"GRPC":             `"GRPC"` + kinds,
 		"UNAVAILABLE":      `"UNAVAILABLE"` + kinds,
@@ -114,7 +114,7 @@ func TestFailureString(t *testing.T) {
 			Statuses: rapid.SliceOf(rapid.IntRange(100, 599)).Draw(t, "statuses"),
 			Reset:    rapid.Bool().Draw(t, "reset"), EOF: rapid.Bool().Draw(t, "eof"), Abandon: rapid.Bool().Draw(t, "abandon"),
 			GRPC:  rapid.Bool().Draw(t, "grpc"),
-			Codes: rapid.SliceOf(rapid.SampledFrom(append(match.GRPCStatuses()[1:], "no_status", "unreadable"))).Draw(t, "codes"),
+			Codes: rapid.SliceOf(rapid.SampledFrom(append(match.GRPCStatuses()[1:], "no_status", "unreadable", "no_message"))).Draw(t, "codes"),
 			Slow:  time.Duration(rapid.Int64Min(0).Draw(t, "slow")),
 		}
 		var words []string
@@ -164,6 +164,11 @@ func TestFailureAnswer(t *testing.T) {
 		{"grpc", 200, "17", yes},
 		{"grpc", 200, trace.GRPCNoStatus, yes},
 		{"grpc", 200, trace.GRPCUnreadable, perhaps},
+		{"grpc", 200, trace.GRPCNoMessage, perhaps},
+		{"grpc:UNAVAILABLE", 200, trace.GRPCNoMessage, perhaps},
+		{"grpc:unreadable", 200, trace.GRPCNoMessage, no},
+		{"grpc:no_message", 200, trace.GRPCNoMessage, yes},
+		{"5xx", 200, trace.GRPCNoMessage, no},
 		{"grpc", 503, "", no},
 		{"grpc", 503, trace.GRPCNoStatus, yes},
 		{"5xx", 200, "UNAVAILABLE", no},

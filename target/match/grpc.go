@@ -13,6 +13,7 @@ const grpcPrefix = "grpc:"
 const (
 	noStatus   = "no_status"
 	unreadable = "unreadable"
+	noMessage  = "no_message"
 )
 
 // GRPCStatuses are the names of all statuses of gRPC (its statuscodes.md); the index of each is
@@ -25,7 +26,7 @@ func GRPCStatuses() []string {
 }
 
 // GRPCCodes are what may come after grpc: among the words of a failure.
-func GRPCCodes() []string { return append(GRPCStatuses()[1:], noStatus, unreadable) }
+func GRPCCodes() []string { return append(GRPCStatuses()[1:], noStatus, unreadable, noMessage) }
 
 // IsGRPC reports whether a Content-Type is that of gRPC over HTTP/2. gRPC-Web is another protocol.
 func IsGRPC(contentType string) bool {
@@ -45,19 +46,19 @@ func (f *Failure) addCode(code string) error {
 
 // Answer reports whether an answer is a failure. status is that of HTTP, grpc what a trace records
 // of gRPC, empty where it is not gRPC. May is true and is not, where both are possible: an answer
-// that clients may not be able to read is a failure to some; and where the failure names statuses,
+// that clients may not be able to read, or OK and no message, is a failure to some; and where the failure names statuses,
 // which of them a client makes of that, of no status and of a number that is none's, differs
 // between libraries.
 func (f Failure) Answer(status int, grpc string) (is, may bool) {
 	is = f.Status(status)
 	switch {
 	case grpc == "" || grpc == "OK":
-	case slices.Contains(f.Codes, grpc), f.GRPC && grpc != unreadable:
+	case slices.Contains(f.Codes, grpc), f.GRPC && grpc != unreadable && grpc != noMessage:
 		is = true
 	case f.GRPC:
 		may = true
 	case !slices.Contains(GRPCStatuses(), grpc):
-		may = slices.ContainsFunc(f.Codes, func(c string) bool { return c != noStatus && c != unreadable })
+		may = slices.ContainsFunc(f.Codes, func(c string) bool { return slices.Contains(GRPCStatuses(), c) })
 	}
 	return is, is || may
 }

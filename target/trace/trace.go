@@ -62,6 +62,7 @@ const (
 const (
 	GRPCNoStatus   = "no_status"  // there was none: no trailers, or an answer that is none of gRPC
 	GRPCUnreadable = "unreadable" // there was one, with messages or a head that clients may not be able to read
+	GRPCNoMessage  = "no_message" // there was OK and no message, which is a failure to most clients that wait for one
 )
 
 // Attempt is one request that reached the dependency, or what came of one (a back
@@ -80,7 +81,7 @@ type Attempt struct {
 	Abandon  time.Duration `json:"t_abandon"` // when the caller closed before the answer, or None
 	Outcome  Outcome       `json:"outcome"`
 	Status   int           `json:"status"`
-	GRPC     string        `json:"grpc,omitempty"`   // the status of an answer of gRPC by its name, as UNAVAILABLE, or by its number if that has none; GRPCNoStatus or GRPCUnreadable; empty: not gRPC
+	GRPC     string        `json:"grpc,omitempty"`   // the status of an answer of gRPC by its name, as UNAVAILABLE, or by its number if that has none; GRPCNoStatus, GRPCUnreadable, GRPCNoMessage; empty: not gRPC
 	Rule     string        `json:"rule,omitempty"`   // the fault rule that hit it
 	Action   string        `json:"action,omitempty"` // what that rule does
 	Delay    time.Duration `json:"delay,omitempty"`  // the latency that it drew
