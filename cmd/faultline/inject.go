@@ -123,7 +123,7 @@ func (f *injectFlags) set() *pflag.FlagSet {
 	flags.SortFlags = false
 	f.given = flags.Changed
 	flags.StringVar(&f.listen, "listen", "127.0.0.1:9901", "loopback `ADDRESS` to listen on; port 0 is chosen by the system")
-	flags.StringVar(&f.upstream, "upstream", "", "`URL` of the real dependency, which answers what no fault hits")
+	flags.StringVar(&f.upstream, "upstream", "", "`URL` of the real dependency, which answers what no fault hits; h2c://HOST:PORT for gRPC without TLS")
 	flags.Var(&f.status, "status", "without --upstream: status of the answer to what no fault hits")
 	flags.StringVar(&f.body, "body", "", "without --upstream: its body")
 	flags.Var(&f.respond, "respond", "fault: answer with this `STATUS`, such as 503")

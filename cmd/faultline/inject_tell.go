@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"net/http"
 	"strconv"
 	"strings"
 	"sync"
@@ -37,10 +38,11 @@ type tally struct {
 type end struct {
 	outcome trace.Outcome
 	status  int
-	left    bool // by the caller
+	grpc    string // of an answer of gRPC
+	left    bool   // by the caller
 }
 
-func endOf(a trace.Attempt) end { return end{a.Outcome, a.Status, a.Abandon != trace.None} }
+func endOf(a trace.Attempt) end { return end{a.Outcome, a.Status, a.GRPC, a.Abandon != trace.None} }
 
 // newTeller returns one that counts what is recorded from now on.
 func newTeller(rec *trace.Recorder, say func(string, ...any)) *teller {
@@ -147,10 +149,13 @@ func (t *teller) count() tally {
 // unreachable is how an attempt is called whose upstream was not there.
 const unreachable = "unreachable"
 
-// word says how an attempt ended: its status, or what happened to its connection.
+// word says how an attempt ended: its status, that of gRPC if HTTP has nothing to say, or what happened to its connection.
 func (e end) word() string {
 	switch e.outcome {
 	case trace.OutcomeAnswered:
+		if e.grpc != "" && e.status == http.StatusOK {
+			return e.grpc
+		}
 		if e.status == 0 { // It was no answer, but a connection that both sides closed.
 			return "through"
 		}

@@ -30,7 +30,8 @@ func TestInjectUsage(t *testing.T) {
 		{"--latency 0s", `invalid argument "0s" for "--latency" flag: a latency is longer than nothing, as 200ms` + see},
 		{"--listen here", "--listen here: write host:port, as 127.0.0.1:9901\n"},
 		{"--listen :9901", "--listen :9901: inject listens on loopback only, as 127.0.0.1:9901\n"},
-		{"--upstream 127.0.0.1:1", "--upstream 127.0.0.1:1: write the dependency's URL, as http://127.0.0.1:9902\n"},
+		{"--upstream 127.0.0.1:1", "--upstream 127.0.0.1:1: write the dependency's URL, as http://127.0.0.1:9902, or h2c://127.0.0.1:9902 for gRPC without TLS\n"},
+		{"--upstream h2c://127.0.0.1", "--upstream h2c://127.0.0.1: it has no port; write it as h2c://127.0.0.1:50051\n"},
 		{"--upstream http://127.0.0.1:1 --body x", "--body does not go with --upstream, which answers what no fault hits; leave out one of them\n"},
 		{"--respond 503 --reset", "--respond and --reset: a request can suffer one of these; leave out the others\n"},
 		{"--refuse --first 3", "--first is of requests, and --refuse is for all that connect; leave out one of them\n"},
@@ -56,7 +57,7 @@ func TestInjectUsage(t *testing.T) {
 		{"--reset " + quick, "--reset does not go with an experiment, which says all of this itself; leave out one of them\n"},
 		{"../../experiments/quikstart.yaml", "../../experiments/quikstart.yaml: no such file; did you mean ../../experiments/quickstart.yaml?\n"},
 		{"--trace testdata", "--trace testdata: is a folder; name a file"},
-		{"--listen x --upstream y --reset --hang --path z", "--upstream y: write the dependency's URL, as http://127.0.0.1:9902\n--reset and --hang: "},
+		{"--listen x --upstream y --reset --hang --path z", "--upstream y: write the dependency's URL, as http://127.0.0.1:9902, or h2c://127.0.0.1:9902 for gRPC without TLS\n--reset and --hang: "},
 	} {
 		code, stdout, stderr := call(append([]string{"inject"}, strings.Fields(tt.args)...)...)
 		if code != 2 || stdout != "" || !strings.Contains(stderr, tt.say) {
