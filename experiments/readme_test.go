@@ -57,7 +57,7 @@ func documented(readme string) []string {
 		case strings.HasPrefix(line, "#"):
 			sections = nil
 			for _, m := range code.FindAllStringSubmatch(line, -1) {
-				sections = append(sections, m[1]+".")
+				sections = append(sections, places(m[1])...)
 			}
 		case strings.HasPrefix(line, "| `"):
 			key := code.FindStringSubmatch(line)[1]
