@@ -304,9 +304,9 @@ func ruleInWords(r fault.Rule) string {
 		b.WriteString(" " + r.Match.Method)
 	}
 	if r.Action.Layer() == fault.LayerRequest {
-		b.WriteString(" requests")
+		b.WriteString(" request" + severalEnd(r.Select))
 	} else {
-		b.WriteString(" connections")
+		b.WriteString(" connection" + severalEnd(r.Select))
 	}
 	if r.Match.Path != "" {
 		b.WriteString(" of " + r.Match.Path)
@@ -328,6 +328,14 @@ func ruleInWords(r fault.Rule) string {
 	return b.String()
 }
 
+// severalEnd is the end of what is counted.
+func severalEnd(s fault.Select) string {
+	if s.Kind == fault.SelectFirst && s.First == 1 {
+		return ""
+	}
+	return "s"
+}
+
 // selectionInWords says which of the requests that match are hit; what is counted
 // comes after it.
 func selectionInWords(s fault.Select) string {
@@ -345,6 +353,9 @@ func selectionInWords(s fault.Select) string {
 	case fault.SelectRandom:
 		return fmt.Sprintf(" to %s, at random, of", part)
 	case fault.SelectFirst:
+		if s.First == 1 {
+			return " to the first"
+		}
 		return fmt.Sprintf(" to the first %d", s.First)
 	case fault.SelectAfter:
 		return fmt.Sprintf(" to all but the first %d", s.After)
