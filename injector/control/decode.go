@@ -69,17 +69,16 @@ func wants(t reflect.Type) string {
 	for t.Kind() == reflect.Pointer {
 		t = t.Elem()
 	}
-	switch t.Kind() {
-	case reflect.Struct, reflect.Map:
+	switch k := t.Kind(); {
+	case k == reflect.Struct || k == reflect.Map:
 		return "an object belongs there"
-	case reflect.Slice, reflect.Array:
+	case k == reflect.Slice:
 		return "an array belongs there"
-	case reflect.Bool:
+	case k == reflect.Bool:
 		return "true or false belongs there"
-	case reflect.String:
+	case k == reflect.String:
 		return "a string belongs there"
-	}
-	if t == reflect.TypeFor[time.Duration]() {
+	case t == reflect.TypeFor[time.Duration]():
 		return "a number of nanoseconds belongs there"
 	}
 	return "a number of its range belongs there"
