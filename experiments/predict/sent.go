@@ -24,16 +24,22 @@ func (f *Forecast) load(plan *experiments.Plan, ideal run, sluggish *trace.Trace
 			Lasts: spanOf(a.To-a.From, b.To-b.From), AtOnce: ideal.phases[i].peak, Requests: countOf(a.Sent, b.Sent),
 			Unsent: a.Saturated, Rate: peakRate(p), States: stateWords(plan, ideal.phases, i), Targets: []Tally{}, Attempts: []Tally{},
 		}
-		for k, t := range plan.Targets {
-			n := countOf(calls[[2]string{p.Name, t.Name}], late[[2]string{p.Name, t.Name}])
-			if n.Most > 0 {
+		for _, t := range plan.Targets {
+			if n := countOf(calls[[2]string{p.Name, t.Name}], late[[2]string{p.Name, t.Name}]); n.Most > 0 {
 				ph.Targets = append(ph.Targets, Tally{t.Name, n})
 			}
-			f.Targets[k].N = f.Targets[k].N.plus(n)
 		}
 		for _, in := range plan.Injectors {
 			if n := ideal.phases[i].arrivals[in.Name]; n > 0 && in.TCP == nil { // How many connections those take is not known.
 				ph.Attempts = append(ph.Attempts, Tally{in.Name, Count{n, n}})
+			}
+		}
+		ph.bound(plan, i)
+		for k, t := range f.Targets {
+			for _, of := range ph.Targets {
+				if of.Name == t.Name {
+					f.Targets[k].N = t.N.plus(of.N)
+				}
 			}
 		}
 		f.Phases = append(f.Phases, ph)
@@ -75,6 +81,8 @@ func about(plan *experiments.Plan) int {
 			n += p.Calls.N
 		case p.Clients != nil:
 			n += p.Clients.N
+		case p.Sessions != nil:
+			n += p.Sessions.Users * p.Sessions.Rounds
 		default:
 			n += p.Schedule(plan.Seed).Count(p.Duration)
 		}
