@@ -34,6 +34,11 @@ type round struct {
 	pages []page
 	end   trace.SessionEnd
 	over  time.Duration // when its last answer had come
+
+	// As of the last call that was added.
+	told   bool // the user was told since the last page
+	lap    int
+	source string // the last one that a page named
 }
 
 // rounds are the rounds of all sessions in which items were listed, in the order of
@@ -44,7 +49,6 @@ func (r FallbackContinuity) rounds(e *evidence) []*round {
 		user, n int
 	}
 	byKey := map[key]*round{}
-	told, laps, source := map[*round]bool{}, map[*round]int{}, map[*round]string{}
 	var all []*round
 	sides := r.sides(e)
 	for i := range e.trace.Calls {
@@ -58,25 +62,28 @@ func (r FallbackContinuity) rounds(e *evidence) []*round {
 			w = &round{phase: c.Phase, user: k.user, n: k.n}
 			byKey[k], all = w, append(all, w)
 		}
-		w.over, w.end = max(w.over, c.End), c.Session.End
-		if c.Answered() && slices.Contains(r.Told, c.Class) || c.Session.Lap > laps[w] {
-			told[w] = true
-		}
-		laps[w] = c.Session.Lap
-		items, lists := c.Session.Values[r.Items]
-		if !lists || c.Status >= 400 {
-			continue
-		}
-		if v := c.Session.Values[r.Source]; r.Source != "" && len(v) > 0 {
-			told[w] = told[w] || source[w] != "" && source[w] != v[0]
-			source[w] = v[0]
-		}
-		n := len(w.pages)
-		again := n > 0 && slices.Contains(r.Told, c.Class) && slices.Contains(r.Told, w.pages[n-1].call.Class)
-		w.pages = append(w.pages, page{c, items, sides[c.ID], told[w], again})
-		told[w] = false
+		r.add(w, c, sides[c.ID])
 	}
 	return slices.DeleteFunc(all, func(w *round) bool { return len(w.pages) == 0 })
+}
+
+// add adds the next call of a round.
+func (r FallbackContinuity) add(w *round, c *trace.Call, by side) {
+	w.over, w.end = max(w.over, c.End), c.Session.End
+	w.told = w.told || c.Answered() && slices.Contains(r.Told, c.Class) || c.Session.Lap > w.lap
+	w.lap = c.Session.Lap
+	items, lists := c.Session.Values[r.Items]
+	if !lists || c.Status >= 400 {
+		return
+	}
+	if v := c.Session.Values[r.Source]; r.Source != "" && len(v) > 0 {
+		w.told = w.told || w.source != "" && w.source != v[0]
+		w.source = v[0]
+	}
+	n := len(w.pages)
+	again := n > 0 && slices.Contains(r.Told, c.Class) && slices.Contains(r.Told, w.pages[n-1].call.Class)
+	w.pages = append(w.pages, page{c, items, by, w.told, again})
+	w.told = false
 }
 
 // sides are which source has answered each call, by its id.

@@ -153,29 +153,31 @@ func (c crossing) fails(all []*round) Verdict {
 // list is what undisturbed rounds see, or why that is not known.
 func (r FallbackContinuity) list(e *evidence, all []*round) ([]string, Verdict) {
 	out := Verdict{Result: Inconclusive, Observed: "no list to compare with"}
-	harm, seen := e.firstHarm(), 0
-	var list []string
+	harm := e.firstHarm()
+	var calm []*round // Those that met the first source alone.
 	for _, w := range all {
-		if w.over < harm && w.undisturbed() {
-			if seen++; seen == 1 {
-				list = w.items()
-			}
+		if w.undisturbed() {
+			calm = append(calm, w)
 		}
 	}
+	i := slices.IndexFunc(calm, func(w *round) bool { return w.over >= harm })
+	if i < 0 {
+		i = len(calm)
+	}
+	seen := i // They are in the order of their beginning; later ones may have ended before, and are not needed.
 	if seen < reference {
 		out.Reason = fmt.Sprintf("%s saw the list to its end before the first fault, %d are needed", plural(seen, "round"), reference)
 		out.Remedy = "send sessions that list " + r.Items + " in a phase before the first fault, to the end of the list"
 		return nil, out
 	}
-	for _, w := range all {
-		if w.undisturbed() && !slices.Equal(w.items(), list) {
-			out.Observed = "the list changes by itself"
-			out.Reason = fmt.Sprintf("%s saw another list than others, without any switch", w.name())
-			out.Remedy = "let nobody change the list during the run, or list what does not change"
-			return nil, out
-		}
+	list := calm[0].items()
+	if i := slices.IndexFunc(calm, func(w *round) bool { return !slices.Equal(w.items(), list) }); i >= 0 {
+		out.Observed = "the list changes by itself"
+		out.Reason = fmt.Sprintf("%s saw another list than others, without any switch", calm[i].name())
+		out.Remedy = "let nobody change the list during the run, or list what does not change"
+		return nil, out
 	}
-	if twice, _ := firstTwice(list); twice != "" || len(list) == 0 {
+	if twice := firstTwice(list); twice != "" || len(list) == 0 {
 		out.Observed = fmt.Sprintf("a list of %s", plural(len(list), "item"))
 		out.Reason = "it is empty"
 		if twice != "" {
@@ -187,16 +189,16 @@ func (r FallbackContinuity) list(e *evidence, all []*round) ([]string, Verdict) 
 	return list, out
 }
 
-// firstTwice is the first text of a list that is in it twice, and where it is again.
-func firstTwice(list []string) (string, int) {
+// firstTwice is the first text that is in a list twice.
+func firstTwice(list []string) string {
 	seen := map[string]bool{}
-	for i, s := range list {
+	for _, s := range list {
 		if seen[s] {
-			return s, i
+			return s
 		}
 		seen[s] = true
 	}
-	return "", 0
+	return ""
 }
 
 // name tells a round from others, for a person.
@@ -250,10 +252,10 @@ func (w *round) lost(list []string) (breach, bool) {
 	if told >= 0 {
 		first = w.pages[:told]
 	}
-	from, to := 0, len(list) // The part of the list that has to be there.
+	due := len(list) // So much of the list has to be there.
 	switch {
 	case told >= 0:
-		from, to = reach(first, list)
+		due = reach(first, list)
 	case w.end != trace.SessionDone:
 		return breach{}, false // The rest might have come.
 	}
@@ -262,7 +264,7 @@ func (w *round) lost(list []string) (breach, bool) {
 		seen[item] = true
 	}
 	var missing []string
-	for _, item := range list[from:max(from, to)] {
+	for _, item := range list[:due] {
 		if !seen[item] {
 			missing = append(missing, item)
 		}
@@ -274,19 +276,20 @@ func (w *round) lost(list []string) (breach, bool) {
 	return breach{what: what, story: w.story(), ids: w.around(missing[0], list)}, true
 }
 
-// reach is the part of the list from its start to the last item that some pages have;
-// none if they do not follow the order of the list, so that the rest might have come.
-func reach(pages []page, list []string) (from, to int) {
+// reach is how much of the list, from its start, some pages should have gone through;
+// nothing if they do not follow the order of the list, so that the rest might have come.
+func reach(pages []page, list []string) int {
+	to := 0
 	for _, p := range pages {
 		for _, item := range p.items {
 			at := slices.Index(list, item)
 			if at < to {
-				return 0, 0
+				return 0
 			}
 			to = at + 1
 		}
 	}
-	return 0, to
+	return to
 }
 
 // around is the ids of the page after which an item should have come, and of the one

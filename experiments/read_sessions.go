@@ -212,20 +212,10 @@ func (a *assertion) captured(v yamldoc.Value, list bool) string {
 	}
 	found, isList := false, false
 	for i := range a.plan.Phases {
-		s := a.plan.Phases[i].Sessions
-		if s == nil {
-			continue
-		}
-		for _, step := range s.Script.Steps {
-			for _, c := range step.Capture {
-				if c.Name == name {
-					found, isList = found || a.plan.Phases[i].Name == a.in, c.List
-					if !slices.Contains(s.Script.Record, name) {
-						s.Script.Record = append(s.Script.Record, name)
-						slices.Sort(s.Script.Record)
-					}
-				}
-			}
+		p := &a.plan.Phases[i]
+		if c, ok := p.captures(name); ok {
+			p.Sessions.record(name)
+			found, isList = found || p.Name == a.in, c.List
 		}
 	}
 	switch {
@@ -241,4 +231,24 @@ func (a *assertion) captured(v yamldoc.Value, list bool) string {
 		v.Problemf("%q is a list; the source is a single value", name)
 	}
 	return name
+}
+
+// captures finds what a phase's users capture under a name.
+func (p *Phase) captures(name string) (match.Capture, bool) {
+	if p.Sessions != nil {
+		for _, step := range p.Sessions.Script.Steps {
+			if i := slices.IndexFunc(step.Capture, func(c match.Capture) bool { return c.Name == name }); i >= 0 {
+				return step.Capture[i], true
+			}
+		}
+	}
+	return match.Capture{}, false
+}
+
+// record has the trace keep a value.
+func (s *Sessions) record(name string) {
+	if !slices.Contains(s.Script.Record, name) {
+		s.Script.Record = append(s.Script.Record, name)
+		slices.Sort(s.Script.Record)
+	}
 }

@@ -29,7 +29,9 @@ func TestTake(t *testing.T) {
 		want   map[string][]string
 	}{
 		{
-			"all", values{"x-at": "7"}, values{"sid": "s3"},
+			"all",
+			values{"x-at": "7"},
+			values{"sid": "s3"},
 			`{"next":"c/1 +","items":[{"id":1},{"id":"b"},{"id":1.50},{"id":null},{"id":[]},{"id":true}]}`,
 			map[string][]string{"next": {"c/1 +"}, "ids": {"1", "b", "1.50", "true"}, "at": {"7"}, "sid": {"s3"}},
 		},
