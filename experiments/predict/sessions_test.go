@@ -27,6 +27,10 @@ func TestSessionsAreNotPredicted(t *testing.T) {
 	if !slices.ContainsFunc(f.Supposed, func(s string) bool { return strings.Contains(s, "from phase healthy on nothing else is predicted") }) {
 		t.Errorf("supposed is %q", f.Supposed)
 	}
+	// 10 users of 3 rounds, which may begin anew 3 times: the list, and up to 20 pages.
+	if got, want := f.Phases[4].Requests, (predict.Count{Least: 30, Most: 30 * 4 * 21}); got != want {
+		t.Errorf("phase healthy sends %s, want %s", got, want)
+	}
 	ran := carriedOut(t, plan)
 	for i, p := range f.Phases {
 		got := ran.Phases[i]
