@@ -84,7 +84,7 @@
 //	    window: 10 or 10s, minimum_calls, failure_rate, wait, permitted_calls
 //	    slow_calls: {rate, over}            any of these numbers declares the breaker;
 //	                                        the rest are Resilience4j's defaults
-//	    failure                             ([5xx, reset, eof, timeout])
+//	    failure                             ([5xx, reset, eof, timeout, grpc])
 //
 //	phases:                                 one after the other
 //	  - name

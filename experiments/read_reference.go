@@ -40,7 +40,7 @@ func (r *reader) reference(v yamldoc.Value) *Reference {
 func (r *reader) service(m *yamldoc.Map, name string) *Reference {
 	ref := &Reference{
 		Injector: r.injectors.referOr(m.Get("injector")),
-		Failure:  failure(m.Get("failure")),
+		Failure:  httpFailure(m.Get("failure")),
 		Timeout:  m.Get("timeout").Duration(2 * time.Second),
 		Pool:     m.Get("pool").Count(0, 1),
 		Bulkhead: m.Get("bulkhead").Count(0, 1),

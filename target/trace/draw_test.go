@@ -135,6 +135,7 @@ func drawAttempt(t *rapid.T) trace.Attempt {
 		Outcome: rapid.SampledFrom([]trace.Outcome{trace.OutcomeOpen, trace.OutcomeAnswered, trace.OutcomeHang}).Draw(t, "outcome"),
 		Status:  rapid.SampledFrom([]int{0, 200, 503}).Draw(t, "status"), Rule: rapid.String().Draw(t, "rule"),
 		Detail: rapid.SampledFrom([]string{"", "no request"}).Draw(t, "detail"), Spared: rapid.String().Draw(t, "spared"),
+		GRPC:   rapid.SampledFrom([]string{"", "OK", "UNAVAILABLE", "17", trace.GRPCNoStatus, trace.GRPCUnreadable, trace.GRPCNoMessage}).Draw(t, "grpc"),
 		Action: rapid.String().Draw(t, "action"), Delay: time.Duration(rapid.Int64().Draw(t, "delay")),
 		Stream: rapid.Bool().Draw(t, "stream"), Closed: max(0, instant(t, "closed")),
 		BytesUp: rapid.Int64().Draw(t, "up"), BytesDown: rapid.Int64().Draw(t, "down"),

@@ -58,6 +58,14 @@ const (
 	OutcomeUpstream Outcome = "upstream" // the real dependency behind the injector could not be reached; 502 was sent
 )
 
+// What is recorded of an answer to a caller of gRPC in the place of a status. Of neither is known
+// which status a client makes of it, as libraries differ.
+const (
+	GRPCNoStatus   = "no_status"  // there was none: no trailers, or an answer that is none of gRPC
+	GRPCUnreadable = "unreadable" // there was one, with messages or a head that clients may not be able to read
+	GRPCNoMessage  = "no_message" // there was OK and no message, which is a failure to most clients that wait for one
+)
+
 // Attempt is one request that reached the dependency, or what came of one (a back
 // span).
 type Attempt struct {
@@ -74,6 +82,7 @@ type Attempt struct {
 	Abandon  time.Duration `json:"t_abandon"` // when the caller closed before the answer, or None
 	Outcome  Outcome       `json:"outcome"`
 	Status   int           `json:"status"`
+	GRPC     string        `json:"grpc,omitempty"`   // the status of an answer of gRPC by its name, as UNAVAILABLE, or by its number if that has none; GRPCNoStatus, GRPCUnreadable, GRPCNoMessage; empty: not gRPC
 	Rule     string        `json:"rule,omitempty"`   // the fault rule that hit it
 	Action   string        `json:"action,omitempty"` // what that rule does
 	Delay    time.Duration `json:"delay,omitempty"`  // the latency that it drew
