@@ -216,6 +216,7 @@ func TestNobodyComesToALockedDoor(t *testing.T) {
 	shut := map[string][]fault.Rule{"payments": {{Action: fault.ActionRefuse}}}
 	counted := experiments.Phase{Name: "counted", Calls: &experiments.Calls{N: 3}, Faults: shut}
 	timed := experiments.Phase{Name: "timed", Duration: time.Second, Faults: shut}
+	users := experiments.Phase{Name: "users", Sessions: &experiments.Sessions{Users: 1, Rounds: 1}}
 	const file = "a.yaml"
 	for _, tt := range []struct {
 		play      string
@@ -229,6 +230,8 @@ func TestNobodyComesToALockedDoor(t *testing.T) {
 		{playFirst, timed, false, 1, "--play first: phase timed of a.yaml lets nobody in, so the first request would never come; leave it out"},
 		{playNow, counted, false, 1, "a.yaml: phase counted lasts until its 3 calls have come, and lets nobody in; choose one phase, as: faultline inject --phase counted a.yaml"},
 		{playNow, counted, true, 1, ""},
+		{playNow, users, false, 1, "a.yaml: phase users lasts until its users have made their rounds, and nobody knows here when that is; choose one phase, as: faultline inject --phase users a.yaml"},
+		{playNow, users, true, 1, ""},
 		{playNow, counted, false, 2, ""},
 	} {
 		f := injectFlags{given: func(string) bool { return false }, play: choice{word: tt.play}}

@@ -12,7 +12,7 @@ import (
 
 // pause reports whether a phase sends nothing.
 func pause(p experiments.Phase) bool {
-	return p.Calls == nil && p.Clients == nil && p.Schedule(0).Count(p.Duration) == 0
+	return !p.ClosedLoop() && p.Schedule(0).Count(p.Duration) == 0
 }
 
 // config is what a breaker is declared to be, if it is.
@@ -111,6 +111,8 @@ func named(r assert.Rule) string {
 	case assert.ShortLatency:
 		return r.Breaker
 	case assert.FallbackShare:
+		return r.Breaker
+	case assert.FallbackContinuity:
 		return r.Breaker
 	case assert.RecoveryTime:
 		return r.Breaker

@@ -39,6 +39,7 @@ type Call struct {
 	Detail   string        `json:"detail,omitempty"`
 	Class    string        `json:"class"`
 	Instance string        `json:"instance,omitempty"`
+	Session  *Session      `json:"session,omitempty"` // nil: it is of none
 }
 
 // Answered reports whether the SUT answered completely.
@@ -149,8 +150,9 @@ type Phase struct {
 	OpenLoop  bool          `json:"open_loop"` // a rate was asked for
 	Planned   int           `json:"planned"`   // slots that were due, or calls that were asked for
 	Sent      int           `json:"sent"`
-	Dropped   int           `json:"dropped"`   // slots missed because this process was late
-	Saturated int           `json:"saturated"` // slots missed because the SUT held all allowed calls
+	Dropped   int           `json:"dropped"`          // slots missed because this process was late
+	Saturated int           `json:"saturated"`        // slots missed because the SUT held all allowed calls
+	Rounds    *Rounds       `json:"rounds,omitempty"` // of sessions; nil: it has none
 }
 
 // Header says where a trace comes from.
