@@ -99,6 +99,9 @@ func (i *Injector) serve(w http.ResponseWriter, r *http.Request) {
 		x.spot.answered(i.offset(time.Now())) // not before the caller could know: at is
 	}
 	if e.cut {
+		if e.outcome == trace.OutcomeFIN {
+			x.breakOff()
+		}
 		panic(http.ErrAbortHandler) // the documented way to have the server drop a connection
 	}
 }
@@ -294,6 +297,9 @@ func (x *exchange) gone() ending {
 		return ending{outcome: trace.OutcomeReset, at: time.Now(), cut: true}
 	case errors.Is(cause, h2.ErrClosed), x.isClosing():
 		return ending{outcome: trace.OutcomeFIN, at: time.Now(), cut: true}
+	}
+	if wrong := x.body.wrong.Load(); wrong != nil && x.stream == nil && x.r.Context().Err() == nil {
+		return ending{outcome: trace.OutcomeFIN, at: time.Now(), cut: true, detail: "the body of the request cannot be read: " + (*wrong).Error()}
 	}
 	return ending{outcome: trace.OutcomeHang, at: time.Now(), left: true, cut: true}
 }

@@ -77,6 +77,9 @@ func (x *exchange) abortH2() ending {
 	if x.stream.Sent() != nil {
 		return x.gone()
 	}
+	if c, ok := connOf(x.r); ok {
+		x.awaitSent(c, nil)
+	}
 	e := ending{outcome: trace.OutcomeReset, at: time.Now()}
 	if err := x.stream.Abort(); err != nil {
 		x.cannotReset(x.verdict.Rule, err)
@@ -192,7 +195,7 @@ func (x *exchange) replyH2(a answer) ending {
 		Bare: x.r.Method == http.MethodHead || !mayHaveBody(a.status),
 	}, f.Malformed, x.verdict.Draw)
 	size := int64(len(w.Body)) + w.Fill
-	length := size // as the head says
+	length := w.Length()
 	if w.Bare {
 		size = 0
 	}
