@@ -42,7 +42,9 @@ type ending struct {
 	at      time.Time
 	left    bool // the caller closed before the answer was complete
 	cut     bool // the connection must not carry anything more
-	detail  string
+	// byAnother says that another stream's fault ended the connection.
+	byAnother bool
+	detail    string
 }
 
 // serve plays one request: arrival, decision, hold, latency, action, end.
@@ -294,8 +296,10 @@ func (x *exchange) hang() ending {
 func (x *exchange) gone() ending {
 	switch cause := context.Cause(x.r.Context()); {
 	case errors.Is(cause, h2.ErrAborted): // Another request's fault hit the connection that they share.
-		return ending{outcome: trace.OutcomeReset, at: time.Now(), cut: true}
-	case errors.Is(cause, h2.ErrClosed), x.isClosing():
+		return ending{outcome: trace.OutcomeReset, at: time.Now(), cut: true, byAnother: true}
+	case errors.Is(cause, h2.ErrClosed):
+		return ending{outcome: trace.OutcomeFIN, at: time.Now(), cut: true, byAnother: true}
+	case x.isClosing():
 		return ending{outcome: trace.OutcomeFIN, at: time.Now(), cut: true}
 	}
 	if wrong := x.body.wrong.Load(); wrong != nil && x.stream == nil && x.r.Context().Err() == nil {
