@@ -98,9 +98,10 @@ func (x *exchange) answer(a answer) ending {
 type answerWriter struct {
 	http.ResponseWriter
 	status int
-	last   time.Time // before the last bytes were handed over
-	err    error     // the first error of a write
-	filled int64     // bytes of filler that were sent
+	last   time.Time      // before the last bytes were handed over
+	err    error          // the first error of a write
+	filled int64          // bytes of filler that were sent
+	taken  func(net.Conn) // told of the connection when it becomes a tunnel; nil: nobody is
 }
 
 // WriteHeader notes a final status.
@@ -137,7 +138,11 @@ func (w *answerWriter) sendFrom(body *bytes.Reader, n int64) {
 // Hijack notes that the connection becomes a tunnel: the answer was a 101.
 func (w *answerWriter) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	w.status, w.last = http.StatusSwitchingProtocols, time.Now()
-	return http.NewResponseController(w.ResponseWriter).Hijack()
+	nc, buf, err := http.NewResponseController(w.ResponseWriter).Hijack()
+	if err == nil && w.taken != nil {
+		w.taken(nc)
+	}
+	return nc, buf, err
 }
 
 // Unwrap lets http.ResponseController flush.

@@ -64,6 +64,8 @@ type conn struct {
 	reset  bool      // by RST
 	status int       // what the server answered to such bytes by itself
 	said   time.Time // when
+
+	ahead ahead
 }
 
 // headBytes is how much of what is no request is kept, to say what it looks like.
@@ -71,22 +73,45 @@ const headBytes = 24
 
 // Read watches what the caller sends, and how it leaves.
 func (c *conn) Read(p []byte) (int, error) {
+	// A request being served, its body is read into large buffers. A single byte is
+	// net/http looking whether the caller left: it begins the next request.
+	if len(p) == 1 {
+		return c.lookAhead(p)
+	}
+	n, since := c.takeAhead(p)
+	if n > 0 {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.note(p[:n], since)
+		return n, nil
+	}
 	n, err := c.Conn.Read(p)
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	// A request being served, its body is read into large buffers. A single byte is
-	// net/http looking whether the caller left: it begins the next request.
-	if ahead := c.busy && len(p) == 1; n > 0 && (ahead || !c.busy) {
-		if c.size == 0 {
-			c.since, c.phase = time.Now(), c.injector.phase.Load().name
-		}
-		c.size += int64(n)
-		c.head = append(c.head, p[:min(n, headBytes-len(c.head))]...)
+	if n > 0 {
+		c.note(p[:n], time.Now())
 	}
+	c.noteEnd(err)
+	return n, err
+}
+
+// note takes in what came, if it belongs to no request that is being served. mu is held.
+func (c *conn) note(p []byte, since time.Time) {
+	if c.busy {
+		return
+	}
+	if c.size == 0 {
+		c.since, c.phase = since, c.injector.phase.Load().name
+	}
+	c.size += int64(len(p))
+	c.head = append(c.head, p[:min(len(p), headBytes-len(c.head))]...)
+}
+
+// noteEnd notes how the caller left. mu is held.
+func (c *conn) noteEnd(err error) {
 	if errors.Is(err, io.EOF) || errors.Is(err, syscall.ECONNRESET) {
 		c.left, c.reset = time.Now(), errors.Is(err, syscall.ECONNRESET)
 	}
-	return n, err
 }
 
 // Write watches what the server answers where there is no request.
@@ -213,7 +238,7 @@ func (c *conn) unread() (a trace.Attempt, complete func(*trace.Attempt), ok bool
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	gaveUp := c.fresh && c.reset
-	if c.busy || c.size == 0 && !gaveUp {
+	if c.busy || c.size == 0 && !gaveUp && c.status == 0 {
 		return trace.Attempt{}, nil, false
 	}
 	in := c.injector
@@ -242,6 +267,10 @@ func (c *conn) refused() bool { return c.status != 0 && (c.left.IsZero() || c.sa
 // looks says what came instead of a request.
 func (c *conn) looks() string {
 	switch {
+	case c.size == 0 && c.refused(): // It came in one piece with an earlier request, and was read with that.
+		return fmt.Sprintf("no request that can be served: what came right behind an earlier request was answered %d", c.status)
+	case c.size == 0 && c.status != 0:
+		return "no request: the connection ended in the middle of what came right behind an earlier request"
 	case c.size == 0:
 		return "no request: the caller reset the connection before it sent anything"
 	case isTLS(c.head):

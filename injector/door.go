@@ -122,7 +122,7 @@ func (d *door) hand(c caller) {
 func (d *door) set(mode fault.Action) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if d.mode == mode {
+	if d.mode == mode || isClosed(d.closed) { // A door that is closed for good must not listen again.
 		return nil
 	}
 	if err := d.open(); err != nil {

@@ -3,6 +3,7 @@ package injector
 import (
 	"errors"
 	"io"
+	"net"
 	"os"
 	"time"
 
@@ -127,10 +128,18 @@ func (l *link) send(n int, y *play, p []byte) bool {
 		s.next = time.Now().Add(s.Slice.Gap)
 	}
 	if s.End != nil && s.passed.Load() >= s.End.After && s.End.By != fault.ActionHang {
+		l.awaitSent(l.sides[1-n], s.End.By, y)
 		l.cut(s.End.By)
 		return false
 	}
 	return true
+}
+
+// awaitSent waits until a side's kernel has all that a RST would throw away.
+func (l *link) awaitSent(to net.Conn, by fault.Action, y *play) {
+	for waits := by == fault.ActionReset; waits && unsent(to) > 0; {
+		waits = l.until(time.Now().Add(sentStep), y)
+	}
 }
 
 // passFIN passes the end of a direction on, when it is due.

@@ -18,6 +18,7 @@ type raw struct {
 	nc    net.Conn
 	left  chan struct{} // closed when the caller has left
 	hurry func()        // ends what waits for the network, once
+	rst   bool          // the connection is to end by RST
 }
 
 // perform carries the steps out on the caller's connection, up to its end. status is that
@@ -26,7 +27,7 @@ func (x *exchange) perform(steps []wire.Step, status int) ending {
 	if x.r.Context().Err() != nil {
 		return x.gone()
 	}
-	nc, _, err := http.NewResponseController(x.w.ResponseWriter).Hijack()
+	nc, buffered, err := http.NewResponseController(x.w.ResponseWriter).Hijack()
 	if err != nil {
 		return x.gone()
 	}
@@ -41,7 +42,11 @@ func (x *exchange) perform(steps []wire.Step, status int) ending {
 	defer stop()
 	listening := c.listen(steps)
 	e := c.steps(steps, status)
-	_ = nc.Close() // A caller who is gone already is no error.
+	if listening || c.rst {
+		_ = nc.Close() // A caller who is gone already is no error.
+	} else {
+		c.closeSoftly(nc, buffered.Reader.Buffered() > 0)
+	}
 	if listening {
 		<-c.left
 	}
@@ -108,10 +113,13 @@ func (c *raw) until(t time.Time) bool {
 
 // end ends the connection as a step says.
 func (c *raw) end(do wire.Do) ending {
+	if do == wire.RST {
+		c.awaitSent(c.nc, c.left)
+	}
 	e := ending{outcome: trace.OutcomeFIN, at: time.Now()}
 	switch do {
 	case wire.RST:
-		e.outcome = c.reset(c.nc)
+		e.outcome, c.rst = c.reset(c.nc), true
 	case wire.Quiet:
 		e = c.wait()
 		e.outcome = trace.OutcomeHang

@@ -43,7 +43,9 @@ type ending struct {
 	at      time.Time
 	left    bool // the caller closed before the answer was complete
 	cut     bool // the connection must not carry anything more
-	detail  string
+	// byAnother says that another stream's fault ended the connection.
+	byAnother bool
+	detail    string
 }
 
 // serve plays one request: arrival, decision, hold, latency, action, end.
@@ -100,6 +102,9 @@ func (i *Injector) serve(w http.ResponseWriter, r *http.Request) {
 		x.spot.answered(i.offset(time.Now())) // not before the caller could know: at is
 	}
 	if e.cut {
+		if e.outcome == trace.OutcomeFIN {
+			x.breakOff()
+		}
 		panic(http.ErrAbortHandler) // the documented way to have the server drop a connection
 	}
 }
@@ -292,9 +297,14 @@ func (x *exchange) hang() ending {
 func (x *exchange) gone() ending {
 	switch cause := context.Cause(x.r.Context()); {
 	case errors.Is(cause, h2.ErrAborted): // Another request's fault hit the connection that they share.
-		return ending{outcome: trace.OutcomeReset, at: time.Now(), cut: true}
-	case errors.Is(cause, h2.ErrClosed), x.isClosing():
+		return ending{outcome: trace.OutcomeReset, at: time.Now(), cut: true, byAnother: true}
+	case errors.Is(cause, h2.ErrClosed):
+		return ending{outcome: trace.OutcomeFIN, at: time.Now(), cut: true, byAnother: true}
+	case x.isClosing():
 		return ending{outcome: trace.OutcomeFIN, at: time.Now(), cut: true}
+	}
+	if wrong := x.body.wrong.Load(); wrong != nil && x.stream == nil && x.r.Context().Err() == nil {
+		return ending{outcome: trace.OutcomeFIN, at: time.Now(), cut: true, detail: "the body of the request cannot be read: " + (*wrong).Error()}
 	}
 	return ending{outcome: trace.OutcomeHang, at: time.Now(), left: true, cut: true}
 }

@@ -2,6 +2,8 @@ package injector
 
 import (
 	"bytes"
+	"context"
+	"errors"
 	"io"
 	"maps"
 	"net/http"
@@ -68,7 +70,14 @@ func (x *exchange) goAwayAndFIN(code http2.ErrCode, last uint32) ending {
 	if x.stream.GoAway(code, last, "") != nil {
 		return x.gone()
 	}
-	x.stream.Close()
+	return x.closeH2(e)
+}
+
+// closeH2 closes the connection by FIN, unless it has come to another end meanwhile.
+func (x *exchange) closeH2(e ending) ending {
+	if x.stream.Close() != nil {
+		return x.gone()
+	}
 	return e
 }
 
@@ -77,8 +86,15 @@ func (x *exchange) abortH2() ending {
 	if x.stream.Sent() != nil {
 		return x.gone()
 	}
+	if c, ok := connOf(x.r); ok {
+		x.awaitSent(c, nil)
+	}
 	e := ending{outcome: trace.OutcomeReset, at: time.Now()}
-	if err := x.stream.Abort(); err != nil {
+	switch err := x.stream.Abort(); {
+	case err == nil:
+	case errors.Is(err, context.Cause(x.r.Context())): // The connection has come to another end meanwhile.
+		return x.gone()
+	default:
 		x.cannotReset(x.verdict.Rule, err)
 		e.outcome = trace.OutcomeFIN
 	}
@@ -91,8 +107,7 @@ func (x *exchange) garbageH2() ending {
 	if x.stream.Raw(wire.Garbage(x.verdict.Rule.Garbage, x.verdict.Draw)[0].Bytes) != nil {
 		return x.gone()
 	}
-	x.stream.Close()
-	return e
+	return x.closeH2(e)
 }
 
 // silence says nothing more until the caller leaves or the phase ends.
@@ -104,7 +119,9 @@ func (x *exchange) silence() ending {
 	case <-x.phase.ended:
 		e = x.rst(http2.ErrCodeCancel)
 	}
-	e.outcome = trace.OutcomeHang
+	if !e.byAnother {
+		e.outcome = trace.OutcomeHang
+	}
 	return e
 }
 
@@ -192,7 +209,7 @@ func (x *exchange) replyH2(a answer) ending {
 		Bare: x.r.Method == http.MethodHead || !mayHaveBody(a.status),
 	}, f.Malformed, x.verdict.Draw)
 	size := int64(len(w.Body)) + w.Fill
-	length := size // as the head says
+	length := w.Length()
 	if w.Bare {
 		size = 0
 	}
@@ -271,7 +288,7 @@ func (x *exchange) afterwards(a answer, f fault.Form) ending {
 	if f.After.Do == fault.AfterReset {
 		x.abortH2()
 	} else {
-		x.stream.Close()
+		_ = x.stream.Close() // The answer was complete before any end.
 	}
 	return e
 }

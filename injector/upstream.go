@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"net"
 	"net/http"
 	"net/http/httputil"
 	"net/url"
@@ -42,6 +43,7 @@ func (i *Injector) useUpstream(u *url.URL) {
 // to be seen would change.
 func rewrite(p *httputil.ProxyRequest, u *url.URL) {
 	p.Out.URL.RawQuery = p.In.URL.RawQuery
+	p.Out.Trailer = p.In.Trailer // The same map: its values come behind the body, which is still to be read.
 	p.SetURL(u)
 	for _, key := range []string{"Forwarded", "X-Forwarded-For", "X-Forwarded-Host", "X-Forwarded-Proto"} {
 		if values, ok := p.In.Header[key]; ok {
@@ -102,6 +104,10 @@ func (x *exchange) forward() (e ending) {
 			panic(p)
 		}
 	}()
+	// A tunnel must not keep the injector from its end: neither side of it may say a word, or read one.
+	x.w.taken = func(nc net.Conn) {
+		context.AfterFunc(x.r.Context(), func() { _ = nc.SetDeadline(time.Unix(1, 0)) })
+	}
 	r := x.r.WithContext(context.WithValue(x.r.Context(), askingKey{}, &asked))
 	if x.socketRule() != nil {
 		r, socket := x.askForSocket(r)
@@ -180,12 +186,20 @@ func (x *exchange) resetsInAnswer() bool {
 	return rule != nil && rule.H2 != nil && rule.H2.Reset != nil
 }
 
+// isWrong reports whether an error of net/http's reading a body is one of what came, and not of
+// a caller who left in the middle of it.
+func isWrong(err error) bool {
+	_, isNet := errors.AsType[net.Error](err)
+	return !isNet && !errors.Is(err, io.ErrUnexpectedEOF) && !errors.Is(err, net.ErrClosed)
+}
+
 // watchedBody notes that the caller's body broke off, which the upstream's
 // client reports like a fault of the upstream.
 type watchedBody struct {
 	io.ReadCloser
 	head   *bytes.Reader // what was looked at already, to be read again; nil: nothing
 	failed atomic.Bool
+	wrong  atomic.Pointer[error] // it is none: what came is no chunk, or no trailer; nil: it is sound so far
 }
 
 // Read notes an error that is the caller's.
@@ -196,6 +210,9 @@ func (b *watchedBody) Read(p []byte) (int, error) {
 	n, err := b.ReadCloser.Read(p)
 	if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, http.ErrBodyReadAfterClose) {
 		b.failed.Store(true)
+		if isWrong(err) {
+			b.wrong.Store(&err)
+		}
 	}
 	return n, err
 }

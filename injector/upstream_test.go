@@ -212,7 +212,8 @@ func TestCallerLeavesWhileTheUpstreamWorks(t *testing.T) {
 	}
 }
 
-// A body that makes no sense is the caller's doing, not the upstream's.
+// A body that makes no sense is the caller's doing, not the upstream's. He has not left, and what
+// he sees is a FIN.
 func TestCallersBrokenBodyIsNotBlamedOnTheUpstream(t *testing.T) {
 	pass := rule(fault.ActionPass)
 	pass.Latency = fault.Latency{Min: 1, Max: 1}
@@ -221,10 +222,10 @@ func TestCallersBrokenBodyIsNotBlamedOnTheUpstream(t *testing.T) {
 		d := start(t, injector.Config{Upstream: up.URL}, rules...)
 		o := observe(t, d.Addr())
 		o.say("POST / HTTP/1.1\r\nHost: dep\r\nTransfer-Encoding: chunked\r\n\r\nnonsense\r\n")
-		if seen, _ := o.rest(); seen != "" {
-			t.Errorf("an answer: %q", seen)
+		if seen, end := o.rest(); seen != "" || end != "FIN" {
+			t.Errorf("an answer: %q, %s", seen, end)
 		}
-		if a := d.only(t); a.Outcome != trace.OutcomeHang || a.Abandon == trace.None {
+		if a := d.only(t); a.Outcome != trace.OutcomeFIN || a.Abandon != trace.None || !strings.Contains(a.Detail, "the body of the request") {
 			t.Errorf("recorded %+v", a)
 		}
 	}

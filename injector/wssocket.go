@@ -108,6 +108,7 @@ func (s *socket) shut() {
 	switch {
 	case s.r.Context().Err() != nil:
 	case s.by == wire.RST:
+		s.awaitSent(s.nc, s.left)
 		s.reset(s.nc)
 	case s.by == wire.FIN:
 		s.closeSoftly()

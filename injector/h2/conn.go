@@ -89,13 +89,13 @@ type Conn struct {
 
 	mu       sync.Mutex
 	streams  map[uint32]*stream
-	running  int             // handlers
-	last     uint32          // the highest stream that the client began
-	promised uint32          // the highest that is served after a GOAWAY
-	going    bool            // a GOAWAY was sent
-	ended    error           // why nothing more is served; nil: it is
-	forgiven map[uint32]bool // streams that the server reset: what comes on them was on its way
-	forget   []uint32        // the order of forgiven
+	serving  map[*stream]bool // whose handlers run: also streams that are through, but maybe not on the connection yet
+	last     uint32           // the highest stream that the client began
+	promised uint32           // the highest that is served after a GOAWAY
+	going    bool             // a GOAWAY was sent
+	ended    error            // why nothing more is served; nil: it is
+	forgiven map[uint32]bool  // streams that the server reset: what comes on them was on its way
+	forget   []uint32         // the order of forgiven
 
 	acked    bool  // the client knows the server's settings
 	recv     int64 // what the client may send on the connection
@@ -129,7 +129,7 @@ func New(nc net.Conn, o Options) *Conn {
 	}
 	in := &source{Reader: o.Reader}
 	c := &Conn{
-		nc: nc, in: in, o: o, streams: map[uint32]*stream{}, forgiven: map[uint32]bool{},
+		nc: nc, in: in, o: o, streams: map[uint32]*stream{}, serving: map[*stream]bool{}, forgiven: map[uint32]bool{},
 		recv: specWindow, window: specWindow, peerInitial: specWindow, peerFrame: maxFrame,
 		released: !o.Settings.NoUpdates && o.Settings.AckDelay == 0,
 		out:      newOutbox(),
@@ -223,6 +223,9 @@ func (c *Conn) endLocked(why error) {
 	c.ended = why
 	for _, s := range c.streams {
 		s.endLocked(why)
+	}
+	for s := range c.serving {
+		s.cancel(why)
 	}
 	c.out.finishLocked()
 }

@@ -31,10 +31,11 @@ type Stream interface {
 	// Sent waits until all that was sent is on the connection.
 	Sent() error
 	// Close closes the connection by FIN, when all that was sent is on it. Other streams
-	// end with ErrClosed.
-	Close()
+	// end with ErrClosed. Its error is that of a connection which another end has come to before.
+	Close() error
 	// Abort resets the connection at once: RST, or FIN with the error of Options.Reset. Other
-	// streams end with ErrAborted.
+	// streams end with ErrAborted. A connection that has come to an end already keeps that end,
+	// and the error says which.
 	Abort() error
 }
 
@@ -142,26 +143,34 @@ func (w *response) Raw(p []byte) error {
 func (w *response) Sent() error { return w.s.flush() }
 
 // Close implements Stream.
-func (w *response) Close() {
+func (w *response) Close() error {
 	c := w.s.c
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.closeLocked(w.s, ErrClosed)
+	return c.closeLocked(w.s, ErrClosed)
 }
 
-// closeLocked ends the connection from a stream, whose own end is none of another's making.
-func (c *Conn) closeLocked(by *stream, why error) {
+// closeLocked ends the connection from a stream, whose own end is none of another's making. The
+// error is why the connection has ended already: it ends once, and in one way.
+func (c *Conn) closeLocked(by *stream, why error) error {
+	if c.ended != nil {
+		return c.ended
+	}
 	delete(c.streams, by.id)
 	by.endLocked(errDone)
 	c.endLocked(why)
+	return nil
 }
 
 // Abort implements Stream.
 func (w *response) Abort() error {
 	c := w.s.c
 	c.mu.Lock()
-	c.closeLocked(w.s, ErrAborted)
+	over := c.closeLocked(w.s, ErrAborted)
 	c.mu.Unlock()
+	if over != nil {
+		return over
+	}
 	err := net.UnknownNetworkError(c.nc.LocalAddr().Network())
 	if c.o.Reset == nil {
 		_ = c.nc.Close()

@@ -130,6 +130,9 @@ func (c *Conn) windowUpdate(f *http2.WindowUpdateFrame) error {
 
 // idleErrorLocked is the error of a frame on a stream that was never begun.
 func (c *Conn) idleErrorLocked(id uint32, frame string) error {
+	if c.going && id%2 == 1 {
+		return nil // Of a stream that the client began before it knew that it was to begin none.
+	}
 	if id > c.last || id%2 == 0 {
 		return broken(http2.ErrCodeProtocol, "%s on stream %d, which is idle", frame, id)
 	}
@@ -186,9 +189,6 @@ func (c *Conn) data(f *http2.DataFrame) error {
 	case s == nil && c.forgiven[f.StreamID]:
 		return nil
 	case s == nil && (f.StreamID > c.last || f.StreamID%2 == 0):
-		if c.going && f.StreamID%2 == 1 {
-			return nil // Of a stream that the client began before it knew.
-		}
 		return c.idleErrorLocked(f.StreamID, "DATA")
 	case s == nil || s.remoteEnd:
 		return refused(f.StreamID, http2.ErrCodeStreamClosed, "DATA after the end of the stream")

@@ -28,7 +28,7 @@ func (c *Conn) headers(ctx context.Context, f *http2.MetaHeadersFrame, since tim
 		return s.trailersLocked(f)
 	}
 	switch {
-	case c.forgiven[id]:
+	case c.ended != nil, c.forgiven[id]: // Nobody would end a stream that began after the end.
 		return nil
 	case id <= c.last:
 		return broken(http2.ErrCodeStreamClosed, "HEADERS on stream %d, which is closed", id)
@@ -41,8 +41,8 @@ func (c *Conn) headers(ctx context.Context, f *http2.MetaHeadersFrame, since tim
 	if len(c.streams) >= int(c.o.Settings.MaxStreams) {
 		return refused(id, http2.ErrCodeRefusedStream, "more than %d concurrent streams", c.o.Settings.MaxStreams)
 	}
-	if c.running >= int(c.o.Settings.MaxStreams)+maxControl {
-		return broken(http2.ErrCodeEnhanceYourCalm, "%d requests were reset and are still being served", c.running)
+	if len(c.serving) >= int(c.o.Settings.MaxStreams)+maxControl {
+		return broken(http2.ErrCodeEnhanceYourCalm, "%d requests were reset and are still being served", len(c.serving))
 	}
 	r, err := request(f)
 	if err != nil {
@@ -97,7 +97,7 @@ func (c *Conn) begin(ctx context.Context, f *http2.MetaHeadersFrame, r *http.Req
 			s.body.onRead = w.goOn
 		}
 	}
-	c.running++
+	c.serving[s] = true
 	c.handler.Go(func() {
 		defer c.served(s)
 		if f.Truncated {
@@ -116,7 +116,7 @@ func (c *Conn) served(s *stream) {
 	_ = s.body.Close()
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.running--
+	delete(c.serving, s)
 	c.idleLocked()
 }
 

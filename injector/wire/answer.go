@@ -25,6 +25,16 @@ type Answer struct {
 // size is that of the body.
 func (a Answer) size() int64 { return int64(len(a.Body)) + a.Fill }
 
+// Length is what the head says of the body, in bytes: its size, or that of the body which the
+// answer to a GET would have had, as an upstream tells it in its answer to HEAD (RFC 9110,
+// section 9.3.2).
+func (a Answer) Length() int64 {
+	if n, err := strconv.ParseInt(a.Header.Get("Content-Length"), 10, 64); a.Bare && a.size() == 0 && err == nil && n > 0 {
+		return n
+	}
+	return a.size()
+}
+
 // Spoil returns the answer with the malformations that leave its framing sound. draw
 // gives the n-th of the answer's random numbers.
 func Spoil(a Answer, m fault.Malformed, draw func(n uint64) uint64) Answer {
@@ -58,7 +68,7 @@ func Spoil(a Answer, m fault.Malformed, draw func(n uint64) uint64) Answer {
 // HTTP1 returns the steps of an answer over HTTP/1.1 in a form, up to the end of the
 // connection. Spoil must have been done.
 func HTTP1(a Answer, f fault.Form) []Step {
-	c := composer{a: a, f: f, length: a.size()}
+	c := composer{a: a, f: f, length: a.Length()}
 	c.inform()
 	c.head()
 	c.body()
