@@ -101,10 +101,16 @@ type answerWriter struct {
 	last   time.Time // before the last bytes were handed over
 	err    error     // the first error of a write
 	filled int64     // bytes of filler that were sent
+
+	keep bool      // what is no answer yet is kept until release
+	kept []interim // these
 }
 
 // WriteHeader notes a final status.
 func (w *answerWriter) WriteHeader(status int) {
+	if w.keeps(status) {
+		return
+	}
 	if status >= http.StatusOK {
 		w.status = status
 	}

@@ -130,6 +130,9 @@ func (m *meter) hit(a fault.Action) { m.faults[a].Add(1) }
 // waited notes a latency that was to end at this instant.
 func (m *meter) waited(due time.Time) {
 	late := time.Since(due)
+	if late < 0 {
+		return // The faults were cleared first.
+	}
 	n := 0
 	for n < len(m.bounds) && late > m.bounds[n] {
 		n++

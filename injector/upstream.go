@@ -44,7 +44,7 @@ func (i *Injector) useUpstream(u *url.URL) {
 		FlushInterval: -1, // a stream stays a stream
 		ErrorHandler:  unreachable,
 
-		ModifyResponse: takeUpgrade,
+		ModifyResponse: answered,
 		ErrorLog:       slog.NewLogLogger(i.log.Handler(), slog.LevelDebug),
 	}
 }
@@ -93,13 +93,13 @@ func (x *exchange) forward() (e ending) {
 	}()
 	asked := x.r.WithContext(context.WithValue(x.r.Context(), noAnswerKey{}, &failed))
 	if x.socketRule() != nil {
-		asked, socket := x.askForSocket(asked)
+		asked, socket := x.askForSocket(x.answerLate(asked))
 		x.healthy.ServeHTTP(x.w, asked)
 		if socket.conn != nil {
 			return x.relay(socket.conn, socket.header)
 		}
 	} else if x.form() == (fault.Form{}) && !x.resetsInAnswer() {
-		x.healthy.ServeHTTP(x.w, asked)
+		x.healthy.ServeHTTP(x.w, x.answerLate(asked))
 	} else {
 		kept := &capture{header: http.Header{}}
 		x.healthy.ServeHTTP(kept, asked)
@@ -111,6 +111,9 @@ func (x *exchange) forward() (e ending) {
 	case failed.error == nil && x.w.err == nil:
 		return ending{outcome: trace.OutcomeAnswered, status: x.w.status, at: x.w.last}
 	case x.r.Context().Err() != nil || x.body.failed.Load() || failed.error == nil:
+		return x.gone()
+	}
+	if !x.ripen() {
 		return x.gone()
 	}
 	e = x.answer(newAnswer(fault.Respond{
@@ -125,6 +128,9 @@ func (x *exchange) forward() (e ending) {
 
 // replyKept sends the upstream's answer in the form that the rule gives it.
 func (x *exchange) replyKept(kept *capture) ending {
+	if !x.ripen() {
+		return x.gone()
+	}
 	if !kept.over {
 		return x.reply(kept.answer())
 	}
@@ -163,6 +169,7 @@ type watchedBody struct {
 	io.ReadCloser
 	head   *bytes.Reader // what was looked at already, to be read again; nil: nothing
 	failed atomic.Bool
+	ended  atomic.Bool // all of it was read
 }
 
 // Read notes an error that is the caller's.
@@ -171,6 +178,9 @@ func (b *watchedBody) Read(p []byte) (int, error) {
 		return b.head.Read(p)
 	}
 	n, err := b.ReadCloser.Read(p)
+	if errors.Is(err, io.EOF) {
+		b.ended.Store(true)
+	}
 	if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, http.ErrBodyReadAfterClose) {
 		b.failed.Store(true)
 	}
