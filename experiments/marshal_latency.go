@@ -11,7 +11,9 @@ import (
 // putLatency writes what is added to a request's time, if anything is.
 func putLatency(o *yamldoc.Out, l fault.Latency) {
 	if l.Ramp != nil {
-		o.Put("latency", latencyRampOut(l.Ramp))
+		ramp := latencyRampOut(l.Ramp)
+		putLate(ramp, l)
+		o.Put("latency", ramp)
 		return
 	}
 	putLaw(o, "latency", l)
@@ -62,5 +64,6 @@ func putLaw(o *yamldoc.Out, key string, l fault.Latency) {
 	default:
 		return
 	}
+	putLate(law, l)
 	o.Put(key, law)
 }

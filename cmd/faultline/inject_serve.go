@@ -275,7 +275,7 @@ func actionInWords(r fault.Rule) string {
 		fmt.Fprintf(&b, " after a hold of %s", yamldoc.FormatDuration(r.Hold.Max))
 	}
 	late := (&spread{r.Latency.Min, r.Latency.Max}).String()
-	if late == "" {
+	if late == "" || r.Latency.Late() {
 		late = r.Latency.String()
 	}
 	if late != "" {

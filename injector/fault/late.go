@@ -21,15 +21,15 @@ const (
 // Late reports whether the latency passes after the stub or the upstream has done its work.
 func (l Latency) Late() bool { return l.At == LatencyAtResponse || l.Mode == LatencyFloor }
 
-// after says when it passes, for [Latency.String]; empty: before the action, and added.
-func (l Latency) after() string {
+// placed says in words when a time passes that is said in words.
+func (l Latency) placed(time string) string {
 	switch {
 	case l.Mode == LatencyFloor:
-		return ", the work included"
+		return "at least " + time + ", the work included"
 	case l.Late():
-		return ", after the work"
+		return time + ", after the work"
 	}
-	return ""
+	return time
 }
 
 // checkLate looks at the words.

@@ -68,8 +68,8 @@ func TestLateInWords(t *testing.T) {
 		want string
 	}{
 		{fault.Latency{Min: 5, Max: 5, At: fault.LatencyAtResponse}, "5ns, after the work"},
-		{fault.Latency{Min: 1, Max: 5, Mode: fault.LatencyFloor}, "1ns to 5ns, the work included"},
-		{fault.Latency{Ramp: ramp, At: fault.LatencyAtResponse, Mode: fault.LatencyFloor}, "1ns to 5ns over 1s, the work included"},
+		{fault.Latency{Min: 1, Max: 5, Mode: fault.LatencyFloor}, "at least 1ns to 5ns, the work included"},
+		{fault.Latency{Ramp: ramp, At: fault.LatencyAtResponse, Mode: fault.LatencyFloor}, "at least 1ns to 5ns over 1s, the work included"},
 		{fault.Latency{Trace: []time.Duration{5}, At: fault.LatencyAtResponse}, "trace (p50 5ns, p90 5ns, p99 5ns, mean 5ns), after the work"},
 	} {
 		if got := c.l.String(); got != c.want {
