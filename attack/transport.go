@@ -93,7 +93,7 @@ func (a *Attacker) call(ctx context.Context, o order) trace.Call {
 	if err != nil {
 		c.Err = kindOf(ctx, err)
 	}
-	if c.Err == trace.ErrOther {
+	if c.Err.Detailed() {
 		c.Detail = err.Error()
 	}
 	rec.Ended(c)

@@ -19,9 +19,16 @@ func putLatency(o *yamldoc.Out, l fault.Latency) {
 	putLaw(o, "latency", l)
 }
 
+// lawOut begins a law with its place.
+func lawOut(l fault.Latency) *yamldoc.Out {
+	o := &yamldoc.Out{}
+	putLate(o, l)
+	return o
+}
+
 // putLaw writes a latency that has a law below a key.
 func putLaw(o *yamldoc.Out, key string, l fault.Latency) {
-	law, below := &yamldoc.Out{}, &yamldoc.Out{}
+	law, below := lawOut(l), &yamldoc.Out{}
 	put := func(name string, limit time.Duration) {
 		below.PutIf(limit > 0, "cap", limit)
 		law.Put(name, below)
@@ -64,6 +71,5 @@ func putLaw(o *yamldoc.Out, key string, l fault.Latency) {
 	default:
 		return
 	}
-	putLate(law, l)
 	o.Put(key, law)
 }

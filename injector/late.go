@@ -3,6 +3,7 @@ package injector
 import (
 	"context"
 	"errors"
+	"maps"
 	"net/http"
 	"time"
 
@@ -76,9 +77,7 @@ func (w *answerWriter) release() {
 	kept := w.kept
 	w.kept = nil
 	for _, i := range kept {
-		for key, values := range i.header {
-			w.Header()[key] = values
-		}
+		maps.Copy(w.Header(), i.header)
 		w.ResponseWriter.WriteHeader(i.status)
 		clear(w.Header())
 	}

@@ -113,12 +113,17 @@ func (x *exchange) forward() (e ending) {
 	case x.r.Context().Err() != nil || x.body.failed.Load() || failed.error == nil:
 		return x.gone()
 	}
+	return x.unreached(failed.error)
+}
+
+// unreached tells the caller that the upstream gave no answer, when an answer was due.
+func (x *exchange) unreached(err error) ending {
 	if !x.ripen() {
 		return x.gone()
 	}
-	e = x.answer(newAnswer(fault.Respond{
+	e := x.answer(newAnswer(fault.Respond{
 		Status: http.StatusBadGateway,
-		Body:   fmt.Sprintf("faultline: injector %s could not reach its upstream %s: %v\n", x.cfg.Name, x.cfg.Upstream, failed.error),
+		Body:   fmt.Sprintf("faultline: injector %s could not reach its upstream %s: %v\n", x.cfg.Name, x.cfg.Upstream, err),
 	}))
 	if e.outcome == trace.OutcomeAnswered {
 		e.outcome = trace.OutcomeUpstream

@@ -73,24 +73,29 @@ func lateAnswers() []contract {
 	rule := func(at fault.LatencyAt, mode fault.LatencyMode) fault.Rule {
 		return fault.Rule{Action: fault.ActionPass, Latency: fault.Latency{Min: 80 * ms, Max: 80 * ms, At: at, Mode: mode}}
 	}
-	late := func(name, expected string, r fault.Rule, works, first time.Duration) contract {
+	behind := func(works, first time.Duration, c contract) contract {
 		w := &worker{works: works}
 		done := looks(`HTTP/1\.1 200 .*\r\n\r\ndone`, None)
-		return contract{
-			fault: name, expected: expected, rule: r, setUp: w.setUp,
-			holds: func(o Observation) bool { return done(o) && o.first() >= 80*ms && w.since(o) >= first },
-			show: func(o Observation) string {
-				return fmt.Sprintf("%s, %v after the upstream was asked", brief(o.Bytes), w.since(o).Round(time.Millisecond))
-			},
+		c.setUp = w.setUp
+		c.holds = func(o Observation) bool { return done(o) && o.first() >= 80*ms && w.since(o) >= first }
+		c.show = func(o Observation) string {
+			return fmt.Sprintf("%s, %v after the upstream was asked", brief(o.Bytes), w.since(o).Round(time.Millisecond))
 		}
+		return c
 	}
 	envoy := func(_ context.Context, cfg *injector.Config) (func(), error) {
 		cfg.EnvoyHeaders = true
 		return func() {}, nil
 	}
 	return []contract{
-		late("latency: {fixed: 80ms, at: response}", "the upstream is asked and answers; the first byte 80 ms after that", rule(fault.LatencyAtResponse, ""), 20*ms, 100*ms),
-		late("latency: {fixed: 80ms, mode: floor}", "the upstream is asked and works for 60 ms; the first byte 80 ms after the request", rule("", fault.LatencyFloor), 60*ms, 60*ms),
+		behind(20*ms, 100*ms, contract{
+			fault: "latency: {fixed: 80ms, at: response}", expected: "the upstream is asked and works for 20 ms; the first byte 80 ms after that",
+			rule: rule(fault.LatencyAtResponse, ""),
+		}),
+		behind(60*ms, 60*ms, contract{
+			fault: "latency: {fixed: 80ms, mode: floor}", expected: "the upstream is asked and works for 60 ms; the first byte 80 ms after the request",
+			rule: rule("", fault.LatencyFloor),
+		}),
 		{
 			fault: "envoy_headers: true", expected: "the abort and the delay that the request asks for, before the fault of the phase",
 			request: "GET /charges HTTP/1.1\r\nHost: selftest\r\nx-envoy-fault-abort-request: 418\r\nx-envoy-fault-delay-request: 80\r\n\r\n",
