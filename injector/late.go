@@ -29,7 +29,7 @@ func answered(res *http.Response) error {
 	if x, ok := res.Request.Context().Value(lateKey{}).(*exchange); ok && !x.ripen() {
 		return errLeft
 	}
-	return takeUpgrade(res)
+	return noteAnswer(res)
 }
 
 // ripen waits for the rule's latency, if that is one of the answer: it is called when the work
