@@ -4,8 +4,10 @@ import (
 	"bufio"
 	"errors"
 	"io"
+	"log/slog"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -111,7 +113,12 @@ func TestKindsOfFailure(t *testing.T) {
 		{"end in the headers", rawServer(t, send("HTTP/1.1 200 OK\r\nContent-Length: 1")), trace.ErrEOF, 0},
 		{"end in the body", rawServer(t, send(part)), trace.ErrEOF, 200},
 		{"end in a chunk", rawServer(t, send("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nab")), trace.ErrEOF, 200},
-		{"not HTTP", rawServer(t, send("SSH-2.0-what\r\n\r\n")), trace.ErrOther, 0},
+		{"not HTTP", rawServer(t, send("SSH-2.0-what\r\n\r\n")), trace.ErrProtocol, 0},
+		{"HTTP/2", rawServer(t, send("\x00\x00\x00\x04\x00\x00\x00\x00\x00")), trace.ErrProtocol, 0},
+		{"no status", rawServer(t, send("HTTP/1.1 abc\r\n\r\n")), trace.ErrProtocol, 0},
+		{"end in the status line", rawServer(t, send("HTTP/1.1 ")), trace.ErrProtocol, 0},
+		{"no chunk", rawServer(t, send("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nZZ\r\n")), trace.ErrProtocol, 200},
+		{"a header that is none", rawServer(t, send("HTTP/1.1 200 OK\r\nno colon\r\n\r\n")), trace.ErrProtocol, 0},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			rec := trace.NewRecorder(time.Now())
@@ -128,7 +135,7 @@ func TestKindsOfFailure(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if c.Err != tc.want || c.Status != tc.status || c.Class != "" || (c.Detail != "") != (tc.want == trace.ErrOther) {
+			if c.Err != tc.want || c.Status != tc.status || c.Class != "" || (c.Detail != "") != tc.want.Detailed() {
 				t.Errorf("%+v", c)
 			}
 			if got := rec.Snapshot(trace.Header{}).Calls; len(got) != 1 || got[0] != c {
@@ -138,6 +145,59 @@ func TestKindsOfFailure(t *testing.T) {
 				t.Error(err)
 			}
 		})
+	}
+}
+
+// TestKindsOfTLSFailure has a server that is not trusted, one that breaks the handshake off by an
+// alert, one that speaks no TLS in two ways, and one that ends the connection in the handshake.
+func TestKindsOfTLSFailure(t *testing.T) {
+	untrusted := httptest.NewUnstartedServer(http.NotFoundHandler())
+	untrusted.Config.ErrorLog = slog.NewLogLogger(slog.DiscardHandler, slog.LevelDebug)
+	untrusted.StartTLS()
+	defer untrusted.Close()
+	answering := func(s string) string {
+		ln, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = ln.Close() })
+		go func() {
+			for {
+				c, err := ln.Accept()
+				if err != nil {
+					return
+				}
+				_, _ = c.Read(make([]byte, 4096)) // The ClientHello.
+				_, _ = io.WriteString(c, s)
+				_ = c.Close()
+			}
+		}()
+		return "https://" + ln.Addr().String()
+	}
+	for name, tc := range map[string]struct {
+		url  string
+		want trace.ErrKind
+	}{
+		"untrusted":           {untrusted.URL, trace.ErrTLS},
+		"alert":               {answering("\x15\x03\x03\x00\x02\x02\x28"), trace.ErrTLS},
+		"plain HTTP":          {answering("HTTP/1.1 400 Bad Request\r\n\r\n"), trace.ErrTLS},
+		"something else":      {answering("SSH-2.0-what\r\n\r\n"), trace.ErrTLS},
+		"end in a handshake":  {answering(""), trace.ErrEOF},
+		"half of a handshake": {answering("\x16\x03"), trace.ErrEOF},
+	} {
+		a, err := attack.New(attack.Config{
+			BaseURL: tc.url, Recorder: trace.NewRecorder(time.Now()), Correlator: match.Correlator{Run: 1, Phases: []string{"probe"}}, Timeout: 10 * time.Second,
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		c, err := a.Once(t.Context(), 0, 0, match.Target{Path: "/"})
+		if err != nil || c.Err != tc.want || (c.Detail != "") != tc.want.Detailed() {
+			t.Errorf("%s: %+v %v", name, c, err)
+		}
+		if err := a.Wait(t.Context()); err != nil {
+			t.Error(err)
+		}
 	}
 }
 

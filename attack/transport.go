@@ -108,7 +108,7 @@ func (a *Attacker) call(ctx context.Context, o order) trace.Call {
 	if err != nil {
 		c.Err = kindOf(ctx, err)
 	}
-	if c.Err == trace.ErrOther {
+	if c.Err.Detailed() {
 		c.Detail = err.Error()
 	}
 	if o.user != nil {

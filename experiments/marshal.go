@@ -91,6 +91,7 @@ func injectorsOut(injectors []Injector) *yamldoc.Out {
 		if in.TLS != nil {
 			one.Put("tls", tlsOut(*in.TLS))
 		}
+		one.PutIf(in.EnvoyHeaders, "envoy_headers", true)
 		o.Put(in.Name, one)
 	}
 	return o

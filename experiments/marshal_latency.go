@@ -11,15 +11,24 @@ import (
 // putLatency writes what is added to a request's time, if anything is.
 func putLatency(o *yamldoc.Out, l fault.Latency) {
 	if l.Ramp != nil {
-		o.Put("latency", latencyRampOut(l.Ramp))
+		ramp := latencyRampOut(l.Ramp)
+		putLate(ramp, l)
+		o.Put("latency", ramp)
 		return
 	}
 	putLaw(o, "latency", l)
 }
 
+// lawOut begins a law with its place.
+func lawOut(l fault.Latency) *yamldoc.Out {
+	o := &yamldoc.Out{}
+	putLate(o, l)
+	return o
+}
+
 // putLaw writes a latency that has a law below a key.
 func putLaw(o *yamldoc.Out, key string, l fault.Latency) {
-	law, below := &yamldoc.Out{}, &yamldoc.Out{}
+	law, below := lawOut(l), &yamldoc.Out{}
 	put := func(name string, limit time.Duration) {
 		below.PutIf(limit > 0, "cap", limit)
 		law.Put(name, below)

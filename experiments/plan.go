@@ -119,6 +119,9 @@ type Injector struct {
 	TCP      *TCP         `json:"tcp,omitempty" yaml:"tcp,omitempty"` // in place of both: bytes are passed on as they are
 	Script   fault.Script `json:"script" yaml:"script"`
 	TLS      *TLS         `json:"tls,omitempty" yaml:"tls,omitempty"` // nil: plain
+
+	// EnvoyHeaders has requests ask for faults of their own by Envoy's headers x-envoy-fault-*.
+	EnvoyHeaders bool `json:"envoy_headers,omitempty" yaml:"envoy_headers,omitempty"`
 }
 
 // TLS is how an injector speaks TLS, by a CA of its own.

@@ -56,7 +56,7 @@ func (r *reader) fault(m *yamldoc.Map, injector string) fault.Rule {
 	rule := fault.Rule{
 		Match:   requestMatch(m.Get("match")),
 		Select:  r.selection(m),
-		Latency: r.latency(m.Get("latency")),
+		Latency: r.ofRequest(m.Get("latency")),
 	}
 	r.action(&rule, m)
 	rule.Stealth = m.Get("stealth").Bool(false)
@@ -75,6 +75,7 @@ func (r *reader) fault(m *yamldoc.Map, injector string) fault.Rule {
 		rule.Form = fault.Form{}
 	}
 	r.http2(&rule, m)
+	late(&rule, m)
 	if rule.Action != fault.ActionTCP {
 		rule.Hold = r.hold(m.Get("hold"), injector, rule.Latency.Longest())
 	}

@@ -53,6 +53,7 @@ func (r *reader) injector(name string, m *yamldoc.Map) {
 			m.Lacks(m.Value, []string{"upstream", "stub", "tcp"}, "says none of upstream, stub and tcp; how does %s answer when it is healthy?", name)
 		}
 	}
+	in.EnvoyHeaders = envoyHeaders(m.Get("envoy_headers"), in)
 	r.plan.Injectors = append(r.plan.Injectors, in)
 }
 

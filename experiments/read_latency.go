@@ -30,6 +30,11 @@ func steadyLaws() []string {
 func (r *reader) latency(v yamldoc.Value) fault.Latency {
 	m := v.Map("{fixed: 5ms}")
 	defer m.Done()
+	return r.lawIn(m)
+}
+
+// lawIn reads the one law among the keys of a latency.
+func (r *reader) lawIn(m *yamldoc.Map) fault.Latency {
 	key := m.Choice(laws()...)
 	if key == rampFrom || key == rampSteps {
 		return r.latencyRamp(m, key)

@@ -126,7 +126,11 @@ func injectorSchema() schema {
 		"stub":     stub.with("allOf", beside),
 		"tls":      tlsSchema(),
 		"tcp":      tcpSchema(),
-	}).with("oneOf", anyKey("upstream", "stub", "tcp")).with("allOf", []schema{apart("tcp", "tls")})
+
+		"envoy_headers": boolean(),
+	}).with("oneOf", anyKey("upstream", "stub", "tcp")).with("allOf", []schema{apart("tcp", "tls"), {
+		"if": required("tcp"), "then": schema{"properties": map[string]any{"envoy_headers": schema{"const": false}}},
+	}})
 }
 
 func loadSchema() schema {
@@ -259,7 +263,7 @@ func faultSchema() schema {
 		"respond": answer, "reset": isTrue(), "close": isTrue(), "hang": isTrue(), "garbage": ref(sizeDef), "pass": isTrue(), "read": ref(throughputDef),
 		"grpc": grpcSchema(), "settings": settingsSchema(), "tls": handshakeSchema(),
 		"h2":           h2Schema(),
-		"latency":      latencySchema(),
+		"latency":      requestLatencySchema(),
 		"hold":         object(keys{"max": ref(durationDef), "rejected": count(1), "one_by_one": boolean()}, "max"),
 		"stealth":      boolean(),
 		webSocketFault: webSocketSchema(),
@@ -267,7 +271,7 @@ func faultSchema() schema {
 	})).with("anyOf", anyKey(slices.Concat(actions(), []string{"latency", "hold", "read", "h2"}, formKeys())...)).with("allOf", append(protocolSchemas(), []schema{
 		{"if": schema{"anyOf": anyKey("reset", "close", "hang", "garbage", webSocketFault, tcpFault)}, "then": schema{"not": schema{"anyOf": anyKey(formKeys()...)}}},
 		{"if": schema{"anyOf": anyKey(doors()...)}, "then": schema{"not": schema{"anyOf": anyKey(slices.Concat(ofRequests(), formKeys(), []string{"h2"})...)}}},
-		apart("drip", "slice"), apart("cut", "connection"),
+		apart("drip", "slice"), apart("cut", "connection"), lateSchema(),
 		{"if": required("sticky"), "then": schema{"anyOf": anyKey(selections()...)}},
 		apart(actions()...), apart(selections()...), apart("hang", "latency"), apart("hang", "hold"),
 		apart(webSocketFault, "read"), apart(tcpFault, "read"), apart(tcpFault, "latency"), apart(tcpFault, "hold"), apart(tcpFault, "sticky"),

@@ -102,10 +102,16 @@ type answerWriter struct {
 	err    error          // the first error of a write
 	filled int64          // bytes of filler that were sent
 	taken  func(net.Conn) // told of the connection when it becomes a tunnel; nil: nobody is
+
+	keep bool      // what is no answer yet is kept until release
+	kept []interim // these
 }
 
 // WriteHeader notes a final status.
 func (w *answerWriter) WriteHeader(status int) {
+	if w.keeps(status) {
+		return
+	}
 	if status >= http.StatusOK {
 		w.status = status
 	}

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/faultline-go/faultline/injector/fault"
@@ -33,6 +34,8 @@ const envoyText = "fault filter abort"
 type envoyFaults struct {
 	seed  uint64
 	guard storm
+
+	seen, hit, spared atomic.Uint64 // requests that asked for a fault; of these, those that got it, and those that a limit kept from it
 
 	mu     sync.Mutex
 	shares map[envoyDraw]*fault.Phase // at most one for each percentage of each header
@@ -77,7 +80,10 @@ func (x *exchange) decideEnvoy(s *stage) bool {
 	if x.envoy == nil || s.off || x.overdue(x.arrived) {
 		return false
 	}
-	f := x.askEnvoy()
+	f, asks := x.askEnvoy()
+	if asks {
+		x.envoy.seen.Add(1)
+	}
 	if f == nil {
 		return false
 	}
@@ -85,27 +91,34 @@ func (x *exchange) decideEnvoy(s *stage) bool {
 	rule := f.verdict.Rule
 	if limit := x.envoy.guard.within(func() Limit { return x.budget.take(false) }); limit != "" {
 		x.spared = fmt.Sprintf("rule %s: limit %s", EnvoyRule, limit)
+		x.envoy.spared.Add(1)
 		x.tellLimit(limit, EnvoyRule)
 		return true
 	}
+	x.envoy.hit.Add(1)
 	x.uses, x.verdict, x.own = true, f.verdict, f.answer
 	x.meter.hit(rule.Action)
 	return true
 }
 
-// askEnvoy reads the request's headers; nil: it asks for nothing, or is not drawn.
-func (x *exchange) askEnvoy() *envoyFault {
+// askEnvoy reads the request's headers, and whether it asks for anything by them; nil: it does not,
+// or is not drawn.
+func (x *exchange) askEnvoy() (f *envoyFault, asks bool) {
 	rule := &fault.Rule{ID: EnvoyRule, Action: fault.ActionPass}
-	f := &envoyFault{verdict: fault.Verdict{Rule: rule}}
+	f = &envoyFault{verdict: fault.Verdict{Rule: rule}}
 	asked := false
-	if kib, ok := x.envoyNumber(envoyRate, 64); ok && kib > 0 && x.drawnEnvoy(envoyRate) {
+	drawn := func(header string) bool {
+		asks = true
+		return x.drawnEnvoy(header)
+	}
+	if kib, ok := x.envoyNumber(envoyRate, 64); ok && kib > 0 && drawn(envoyRate) {
 		rule.Form.Bandwidth, asked = int64(min(kib, math.MaxInt64>>10))<<10, true
 	}
-	if ms, ok := x.envoyNumber(envoyDelay, 64); ok && ms > 0 && x.drawnEnvoy(envoyDelay) {
+	if ms, ok := x.envoyNumber(envoyDelay, 64); ok && ms > 0 && drawn(envoyDelay) {
 		const longest = uint64(10 * 365 * day / time.Millisecond)
 		f.verdict.Latency, asked = time.Duration(min(ms, longest))*time.Millisecond, true
 	}
-	if r, ok := x.envoyAnswer(); ok && x.drawnEnvoy(envoyAbort) {
+	if r, ok := x.envoyAnswer(); ok && drawn(envoyAbort) {
 		rule.Action, rule.Form, asked = fault.ActionRespond, fault.Form{}, true
 		f.answer = newAnswer(r)
 		if x.stream != nil && r.Body == "" {
@@ -113,9 +126,9 @@ func (x *exchange) askEnvoy() *envoyFault {
 		}
 	}
 	if !asked {
-		return nil
+		return nil, asks
 	}
-	return f
+	return f, true
 }
 
 // envoyNumber reads the first value of a header as Envoy does; false: there is none.
@@ -214,6 +227,11 @@ func (x *exchange) answerOf(rule *fault.Rule) answer {
 		return x.own
 	}
 	return x.phase.answers[rule]
+}
+
+// state is what became of those that asked, since Start.
+func (e *envoyFaults) state() RuleState {
+	return RuleState{ID: EnvoyRule, Action: fault.ActionPass, Seen: e.seen.Load(), Hit: e.hit.Load(), Spared: e.spared.Load()}
 }
 
 // told is an ending's detail with what the request's headers had of their own.

@@ -228,6 +228,12 @@ func TestEnvoyHeaderPercentages(t *testing.T) {
 			t.Errorf("%d of 400 were both, want about 100", both)
 		}
 		client.CloseIdleConnections()
+		envoyCase{}.ask(t, client, "http://dep") // This one asks for nothing.
+		want := injector.RuleState{ID: injector.EnvoyRule, Action: fault.ActionPass, Seen: 400, Hit: uint64(aborted + late - both)}
+		if s := d.State(); len(s.Rules) != 1 || !cmp.Equal(s.Rules[0], want) {
+			t.Errorf("the state has %+v, want %+v", s.Rules, want)
+		}
+		client.CloseIdleConnections()
 		if s := d.State(); s.Faulted != uint64(aborted+late-both) {
 			t.Errorf("%d of them are counted", s.Faulted)
 		}

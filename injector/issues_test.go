@@ -275,7 +275,7 @@ func TestRetriesOfTheCallerMeetTheFaults(t *testing.T) {
 }
 
 // The load generator tells failures apart, as the faults are: nothing is put under a common
-// code. TLS and HTTP/2 have their words in the detail.
+// code. What went wrong in TLS, or is no HTTP/1.1, is told in the detail.
 func TestFailuresAreToldApart(t *testing.T) {
 	plain := func(r fault.Rule) string { return start(t, bodied("text"), r).URL() }
 	for _, c := range []struct {
@@ -292,11 +292,11 @@ func TestFailuresAreToldApart(t *testing.T) {
 		{"hang", plain(rule(fault.ActionHang)), trace.ErrTimeout, ""},
 		{"deaf", plain(rule(fault.ActionDeaf)), trace.ErrTimeout, ""},
 		// What Go's client makes of half a status line hides the end of the connection.
-		{"half a status line, then reset", plain(rule(fault.ActionReset)), trace.ErrOther, "malformed HTTP"},
-		{"half a status line, then FIN", plain(rule(fault.ActionClose)), trace.ErrOther, "malformed HTTP"},
-		{"no status", plain(formed(fault.Form{Malformed: fault.BadStatusLine})), trace.ErrOther, "malformed HTTP"},
-		{"TLS", startTLS(t, onTLS(fault.TLSUnknownCA)).URL(), trace.ErrOther, "certificate"},
-		{"HTTP/2", "http://" + speaksHTTP2(t), trace.ErrOther, "malformed HTTP"},
+		{"half a status line, then reset", plain(rule(fault.ActionReset)), trace.ErrProtocol, "malformed HTTP"},
+		{"half a status line, then FIN", plain(rule(fault.ActionClose)), trace.ErrProtocol, "malformed HTTP"},
+		{"no status", plain(formed(fault.Form{Malformed: fault.BadStatusLine})), trace.ErrProtocol, "malformed HTTP"},
+		{"TLS", startTLS(t, onTLS(fault.TLSUnknownCA)).URL(), trace.ErrTLS, "certificate"},
+		{"HTTP/2", "http://" + speaksHTTP2(t), trace.ErrProtocol, "malformed HTTP"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			limit := patience

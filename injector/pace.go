@@ -54,7 +54,7 @@ func (x *exchange) readUntil(t time.Time) bool {
 			step = t
 		}
 		c, ok := connOf(x.r)
-		there = x.sleepUntil(step) && (!ok || x.stream != nil || !hungUp(c.Conn))
+		there = x.sleepUntil(step) && !x.body.failed.Load() && (!ok || x.stream != nil || !hungUp(c.Conn))
 	}
 	if !there {
 		x.body.failed.Store(true) // The request is not complete, and never will be.

@@ -33,6 +33,9 @@ type exchange struct {
 	own     answer   // that the request asked for
 	notes   []string // on what it asked for
 	late    bool     // it waited for the door to open
+
+	from time.Time // when it came, or was let go by a hold
+	owed bool      // the verdict's latency is one of the answer, and has not passed yet
 }
 
 // ending is how an exchange ended.
@@ -152,6 +155,8 @@ func (x *exchange) look() []byte {
 
 // play carries out the verdict.
 func (x *exchange) play() ending {
+	x.owed = x.verdict.Latency > 0 && x.verdict.Rule.Latency.Late()
+	x.w.keep = x.owed
 	body, err := x.takeBody()
 	if err != nil && !x.body.failed.Load() {
 		x.log.LogAttrs(x.r.Context(), slog.LevelError, "a request was dropped, as its body could not be kept while it waits",
@@ -162,15 +167,15 @@ func (x *exchange) play() ending {
 		return x.gone()
 	}
 	defer func() { _ = body.Close() }() // what could not be removed is a temporary file
-	from := x.arrived
+	x.from = x.arrived
 	if x.spot != nil {
 		if err := x.spot.wait(x.r.Context(), x.phase.ended, x.offset); err != nil {
 			return x.gone()
 		}
-		from = time.Now()
+		x.from = time.Now()
 	}
-	if x.verdict.Latency > 0 {
-		due := from.Add(x.verdict.Latency)
+	if x.verdict.Latency > 0 && !x.owed {
+		due := x.from.Add(x.verdict.Latency)
 		if !x.sleepUntil(due) {
 			return x.gone()
 		}
@@ -193,7 +198,7 @@ func (x *exchange) takeBody() (io.Closer, error) {
 		_, err := io.Copy(io.Discard, x.r.Body)
 		return x.r.Body, err
 	}
-	if x.spot == nil && x.verdict.Latency == 0 {
+	if x.spot == nil && (x.verdict.Latency == 0 || x.owed) {
 		return x.r.Body, nil
 	}
 	body, err := spool(x.r.Body)
@@ -259,6 +264,9 @@ func (x *exchange) behave() ending {
 		return x.forward()
 	}
 	if late := x.cfg.Stub.Latency; late > 0 && !x.sleep(time.Now().Add(late), nil) {
+		return x.gone()
+	}
+	if !x.ripen() {
 		return x.gone()
 	}
 	if x.cfg.Stub.WebSocket != nil && x.form() == (fault.Form{}) && x.asksForSocket() {

@@ -9,7 +9,9 @@ import (
 )
 
 // State is what an injector does at an instant. Its numbers count from Start on, but for
-// those of rules, which count from the beginning of their phase.
+// those of rules, which count from the beginning of their phase. With Config.EnvoyHeaders the first
+// rule is [EnvoyRule]: what requests asked for, from Start on, whose action is pass also where they
+// asked for an abort.
 type State struct {
 	Injector string           `json:"injector"`
 	URL      string           `json:"url"`
@@ -53,6 +55,9 @@ func (i *Injector) State() State {
 	}
 	for limit, n := range i.budget.spared {
 		st.Overflow[limit] = n.Load()
+	}
+	if i.envoy != nil {
+		st.Rules = append(st.Rules, i.envoy.state())
 	}
 	for _, p := range s.all {
 		rules := p.faults.Rules()
@@ -130,6 +135,9 @@ func (m *meter) hit(a fault.Action) { m.faults[a].Add(1) }
 // waited notes a latency that was to end at this instant.
 func (m *meter) waited(due time.Time) {
 	late := time.Since(due)
+	if late < 0 {
+		return // The faults were cleared first.
+	}
 	n := 0
 	for n < len(m.bounds) && late > m.bounds[n] {
 		n++

@@ -34,7 +34,7 @@ func (i *Injector) useUpstream(u *url.URL) {
 		FlushInterval: -1, // a stream stays a stream
 		ErrorHandler:  unreachable,
 
-		ModifyResponse: noteAnswer,
+		ModifyResponse: answered,
 		ErrorLog:       slog.NewLogLogger(i.log.Handler(), slog.LevelDebug),
 	}
 }
@@ -110,13 +110,13 @@ func (x *exchange) forward() (e ending) {
 	}
 	r := x.r.WithContext(context.WithValue(x.r.Context(), askingKey{}, &asked))
 	if x.socketRule() != nil {
-		r, socket := x.askForSocket(r)
+		r, socket := x.askForSocket(x.answerLate(r))
 		x.healthy.ServeHTTP(x.w, r)
 		if socket.conn != nil {
 			return x.relay(socket.conn, socket.header)
 		}
 	} else if x.form() == (fault.Form{}) && !x.resetsInAnswer() {
-		x.healthy.ServeHTTP(x.w, r)
+		x.healthy.ServeHTTP(x.w, x.answerLate(r))
 	} else {
 		kept := &capture{header: http.Header{}}
 		x.healthy.ServeHTTP(kept, r)
@@ -125,6 +125,9 @@ func (x *exchange) forward() (e ending) {
 		}
 	}
 	if asked.trailersOnly() {
+		if !x.ripen() {
+			return x.gone()
+		}
 		return x.reply(answer{status: asked.got.StatusCode, header: asked.got.Header})
 	}
 	return x.passedOn(&asked)
@@ -142,9 +145,17 @@ func (x *exchange) passedOn(asked *asking) ending {
 	case x.r.Context().Err() != nil || x.body.failed.Load() || asked.err == nil:
 		return x.gone()
 	}
+	return x.unreached(asked.err)
+}
+
+// unreached tells the caller that the upstream gave no answer, when an answer was due.
+func (x *exchange) unreached(err error) ending {
+	if !x.ripen() {
+		return x.gone()
+	}
 	e := x.answer(newAnswer(fault.Respond{
 		Status: http.StatusBadGateway,
-		Body:   fmt.Sprintf("faultline: injector %s could not reach its upstream %s: %v\n", x.cfg.Name, x.cfg.Upstream, asked.err),
+		Body:   fmt.Sprintf("faultline: injector %s could not reach its upstream %s: %v\n", x.cfg.Name, x.cfg.Upstream, err),
 	}))
 	if e.outcome == trace.OutcomeAnswered {
 		e.outcome = trace.OutcomeUpstream
@@ -154,6 +165,9 @@ func (x *exchange) passedOn(asked *asking) ending {
 
 // replyKept sends the upstream's answer in the form that the rule gives it.
 func (x *exchange) replyKept(kept *capture) ending {
+	if !x.ripen() {
+		return x.gone()
+	}
 	if !kept.over {
 		return x.reply(kept.answer())
 	}
@@ -200,6 +214,7 @@ type watchedBody struct {
 	head   *bytes.Reader // what was looked at already, to be read again; nil: nothing
 	failed atomic.Bool
 	wrong  atomic.Pointer[error] // it is none: what came is no chunk, or no trailer; nil: it is sound so far
+	ended  atomic.Bool           // all of it was read
 }
 
 // Read notes an error that is the caller's.
@@ -208,6 +223,9 @@ func (b *watchedBody) Read(p []byte) (int, error) {
 		return b.head.Read(p)
 	}
 	n, err := b.ReadCloser.Read(p)
+	if errors.Is(err, io.EOF) {
+		b.ended.Store(true)
+	}
 	if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, http.ErrBodyReadAfterClose) {
 		b.failed.Store(true)
 		if isWrong(err) {

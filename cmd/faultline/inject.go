@@ -205,7 +205,8 @@ func (f injectFlags) bound(in *injection) error {
 	in.jumps = make(chan jump)
 	for k := range in.injectors {
 		in.injectors[k].Limits, in.injectors[k].Lease = f.control.limits(), time.Duration(f.control.lease)
-		if in.injectors[k].EnvoyHeaders = f.control.envoy; f.control.envoy && in.injectors[k].TCP != nil {
+		in.injectors[k].EnvoyHeaders = in.injectors[k].EnvoyHeaders || f.control.envoy
+		if f.control.envoy && in.injectors[k].TCP != nil {
 			err = errors.Join(err, fmt.Errorf("--envoy-headers is for requests, and injector %s passes bytes on as they are; leave out one of them", in.injectors[k].Name))
 		}
 	}

@@ -4,7 +4,10 @@ package main
 
 import (
 	"net/http"
+	"os"
 	"os/exec"
+	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -50,5 +53,41 @@ func TestInjectEnvoyHeadersOfBytes(t *testing.T) {
 	in.injectors = in.injectors[:1]
 	if err := f.bound(&in); err != nil || !in.injectors[0].EnvoyHeaders {
 		t.Errorf("%v: %+v", err, in)
+	}
+}
+
+// A file says it by itself, of each injector; the flag adds to it.
+func TestInjectEnvoyHeadersOfAFile(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "e.yaml")
+	text := `apiVersion: faultline/v1
+kind: Experiment
+metadata: { name: e }
+sut: { base_url: "http://127.0.0.1:8080" }
+injectors:
+  a: { listen: "127.0.0.1:9901", stub: { status: 200 }, envoy_headers: true }
+  b: { listen: "127.0.0.1:9902", stub: { status: 200 } }
+load: { rate: 10/s, targets: [{ name: pay, path: /pay, depends_on: [a, b] }] }
+breakers: { a: { injector: a, permitted_calls: 3 } }
+phases: [{ name: p, duration: 1s }]
+assert: [{ id: closed, breaker.stays_closed: a, phase: p }]
+`
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for flag, want := range map[string][]bool{"": {true, false}, "--envoy-headers": {true, true}} {
+		f := new(injectFlags)
+		if err := f.set().Parse(strings.Fields(flag)); err != nil {
+			t.Fatal(err)
+		}
+		in, err := f.fromFile(file)
+		if err == nil {
+			err = f.bound(&in)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := []bool{in.injectors[0].EnvoyHeaders, in.injectors[1].EnvoyHeaders}; !slices.Equal(got, want) {
+			t.Errorf("%q: %v, want %v", flag, got, want)
+		}
 	}
 }

@@ -280,14 +280,18 @@ func actionInWords(r fault.Rule) string {
 	if r.Hold != nil {
 		fmt.Fprintf(&b, " after a hold of %s", yamldoc.FormatDuration(r.Hold.Max))
 	}
-	late := (&spread{r.Latency.Min, r.Latency.Max}).String()
-	if late == "" {
-		late = r.Latency.String()
-	}
-	if late != "" {
+	if late := latencyInWords(r.Latency); late != "" {
 		fmt.Fprintf(&b, " after %s", late)
 	}
 	return b.String()
+}
+
+// latencyInWords says how long a latency is, and when it passes; empty: there is none.
+func latencyInWords(l fault.Latency) string {
+	if late := (&spread{l.Min, l.Max}).String(); late != "" && !l.Late() {
+		return late
+	}
+	return l.String()
 }
 
 // ruleInWords says what a fault does, and to whom.

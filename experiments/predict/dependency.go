@@ -232,7 +232,7 @@ func (v *visit) answer(a reply, took time.Duration, rule *fault.Rule) {
 		a = reply{outcome: trace.OutcomeFIN}
 	default:
 	}
-	v.dep.after(v.verdict.Latency+took+rule.Form.Takes(body), func() { v.end(a, false) })
+	v.dep.after(lasts(rule.Latency, v.verdict.Latency, took)+rule.Form.Takes(body), func() { v.end(a, false) })
 }
 
 // park holds the request at its rule's gate.

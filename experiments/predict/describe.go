@@ -104,7 +104,10 @@ func ruleWords(r fault.Rule) string {
 		parts = append(parts, fmt.Sprintf("held up to %s", r.Hold.Max))
 	}
 	if late := r.Latency.String(); late != "" {
-		parts = append(parts, "+"+late)
+		if r.Latency.Mode != fault.LatencyFloor {
+			late = "+" + late
+		}
+		parts = append(parts, late)
 	}
 	if form := r.Form.String(); form != "" {
 		parts = append(parts, form)

@@ -62,6 +62,7 @@ func warnings(plan *experiments.Plan, phases []Phase) []Warning {
 		out = append(out, storms(plan, p)...)
 		out = append(out, overtaking(plan, p, phases[i])...)
 	}
+	out = append(out, asking(plan)...)
 	return out
 }
 

@@ -16,6 +16,7 @@ func OfConnections(cfg *injector.Config, in experiments.Injector) {
 	if in.TCP != nil {
 		cfg.TCP = &injector.TCP{Upstream: in.TCP.Upstream, Undialled: in.TCP.Undialled}
 	}
+	cfg.EnvoyHeaders = in.EnvoyHeaders
 }
 
 // overHTTP is the URL by which faultline's own service calls a dependency. It speaks HTTP also

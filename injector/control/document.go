@@ -136,6 +136,8 @@ func words() map[reflect.Type][]string {
 		t := reflect.TypeFor[fault.Action]()
 		all[t] = append(all[t], string(a))
 	}
+	all[reflect.TypeFor[fault.LatencyAt]()] = []string{"", string(fault.LatencyAtResponse)}
+	all[reflect.TypeFor[fault.LatencyMode]()] = []string{"", string(fault.LatencyFloor)}
 	all[reflect.TypeFor[trace.Outcome]()] = []string{
 		string(trace.OutcomeOpen), string(trace.OutcomeAnswered), string(trace.OutcomeReset), string(trace.OutcomeFIN), string(trace.OutcomeHang), string(trace.OutcomeUpstream),
 	}

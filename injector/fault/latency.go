@@ -85,16 +85,16 @@ func (l Latency) String() string {
 	of, name := l.law()
 	switch {
 	case l.Ramp != nil:
-		return l.Ramp.String()
+		return l.placed(l.Ramp.String())
 	case of == nil && l.Max == 0:
 		return ""
 	case of == nil && l.Min == l.Max:
-		return l.Max.String()
+		return l.placed(l.Max.String())
 	case of == nil:
-		return fmt.Sprintf("%s to %s", l.Min, l.Max)
+		return l.placed(fmt.Sprintf("%s to %s", l.Min, l.Max))
 	}
-	return fmt.Sprintf("%s (p50 %s, p90 %s, p99 %s, mean %s)", name,
-		digits(l.Quantile(.5)), digits(l.Quantile(.9)), digits(l.Quantile(.99)), digits(l.Mean()))
+	return l.placed(fmt.Sprintf("%s (p50 %s, p90 %s, p99 %s, mean %s)", name,
+		digits(l.Quantile(.5)), digits(l.Quantile(.9)), digits(l.Quantile(.99)), digits(l.Mean())))
 }
 
 // digits rounds a duration to three of them.
@@ -201,6 +201,7 @@ func (l Latency) check(ps *problems) {
 	if l.Ramp != nil {
 		l.Ramp.check(ps)
 	}
+	l.checkLate(laws, ps)
 	of, name := l.law()
 	if laws > 1 {
 		ps.add("latency", "has %d laws; a latency has one", laws)

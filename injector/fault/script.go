@@ -16,7 +16,7 @@ type Rule struct {
 	Match   Match   `json:"match" yaml:"match"`
 	Select  Select  `json:"select" yaml:"select"`
 	Hold    *Hold   `json:"hold,omitempty" yaml:"hold,omitempty"`
-	Latency Latency `json:"latency" yaml:"latency"` // added before the action
+	Latency Latency `json:"latency" yaml:"latency"` // added before the action, or see [Latency.Late]
 	Action  Action  `json:"action" yaml:"action"`
 	Respond Respond `json:"respond" yaml:"respond"` // for ActionRespond
 	// Stealth sends a connection fault before the first byte. Clients that
@@ -160,6 +160,9 @@ type Latency struct {
 	Table       *Table          `json:"table,omitempty" yaml:"table,omitempty"`
 	Trace       []time.Duration `json:"trace,omitempty" yaml:"trace,omitempty"` // in this order, and again from the first
 	Ramp        *LatencyRamp    `json:"ramp,omitempty" yaml:"ramp,omitempty"`
+
+	At   LatencyAt   `json:"at,omitempty" yaml:"at,omitempty"`     // of a rule's own; for others it has no meaning
+	Mode LatencyMode `json:"mode,omitempty" yaml:"mode,omitempty"` // likewise
 }
 
 // Hold parks arrivals until the SUT has rejected Rejected calls that were sent

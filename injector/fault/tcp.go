@@ -95,6 +95,7 @@ func (s *Stream) check(field string, ps *problems) {
 	for _, p := range s.Latency.Problems() {
 		ps.add(field+"."+p.Field, "%s", p.Text)
 	}
+	s.Latency.placeless(field+".latency", "bytes", ps)
 	if s.Bandwidth < 0 || s.Bandwidth == 0 && s.Scope != "" {
 		ps.add(field+".bandwidth", "is %d bytes a second; must be above 0", s.Bandwidth)
 	}

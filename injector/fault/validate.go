@@ -89,6 +89,7 @@ func (r Rule) problems() problems {
 		r.Hold.check(&ps)
 	}
 	r.Latency.check(&ps)
+	r.checkLate(&ps)
 	r.checkAction(&ps)
 	r.checkWebSocket(&ps)
 	return ps

@@ -152,6 +152,7 @@ func (m WSMessage) check(ps *problems, field string) {
 	for _, p := range delay {
 		ps.add(field+".delay", "%s", p.Text)
 	}
+	m.Delay.placeless(field+".delay", "a message", ps)
 	if m.Delay.Ramp != nil {
 		ps.add(field+".delay", "has no meaning with a ramp: messages are delayed by their numbers, and not by the time")
 	}

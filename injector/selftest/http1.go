@@ -25,7 +25,7 @@ const stubBody = `{"charged":"twenty"}`
 
 // contracts are all of them.
 func contracts() []contract {
-	all := slices.Concat(answers(), latencies(), endings(), cuts(), malformations(), afterwards(), shapes(), doors())
+	all := slices.Concat(answers(), latencies(), lateAnswers(), endings(), cuts(), malformations(), afterwards(), shapes(), doors())
 	for i := range all {
 		all[i].protocol = http1
 	}

@@ -22,8 +22,13 @@ const (
 	ErrEOF      ErrKind = "eof"      // connection closed before the answer was complete
 	ErrTimeout  ErrKind = "timeout"  // the client gave up
 	ErrCanceled ErrKind = "canceled" // faultline stopped the load
+	ErrTLS      ErrKind = "tls"      // no sound TLS: the certificate, an alert, a peer that speaks none; Detail has the text
+	ErrProtocol ErrKind = "protocol" // what came is no HTTP/1.1, such as HTTP/2, or only the beginning of a status line, after which net/http does not tell how the connection ended; Detail has the text
 	ErrOther    ErrKind = "other"    // anything else; Detail has the text
 )
+
+// Detailed reports whether the kind alone does not say what happened, so that Call.Detail has the text.
+func (k ErrKind) Detailed() bool { return k == ErrTLS || k == ErrProtocol || k == ErrOther }
 
 // Call is one client request as its sender saw it (a front span).
 type Call struct {
