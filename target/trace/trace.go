@@ -120,6 +120,12 @@ const (
 	MarkStall      MarkKind = "stall"        // this process did not run for Dur, ending at At
 	MarkPressure   MarkKind = "cpu_pressure" // of Dur, ending at At, something on this machine waited for a CPU for the share that Text is, as 0.75
 	MarkNote       MarkKind = "note"
+
+	// What the target told of itself when it was asked, at some instant of the Dur that ends at At.
+	MarkReported MarkKind = "reported_state" // Subject is the breaker, Text its state in the target's own word
+	MarkCounter  MarkKind = "counter"        // Subject is a series, Text its value; empty: the page has no such series
+	MarkEvent    MarkKind = "reported_event" // Subject is the breaker, Text a change of its state and the instant by the target's own clock
+	MarkUntold   MarkKind = "untold"         // Subject as of one of these; Text says why nothing was learnt
 )
 
 // Mark is one event of a run.
@@ -129,6 +135,8 @@ type Mark struct {
 	Subject string        `json:"subject,omitempty"`
 	Text    string        `json:"text,omitempty"`
 	Dur     time.Duration `json:"dur,omitempty"`
+
+	Instance string `json:"instance,omitempty"` // of the target, which told; empty: it is not known, or the only one
 }
 
 // Phase says what the load of one phase was meant to be and what it was.
@@ -184,6 +192,6 @@ func (t *Trace) sort() {
 	})
 	slices.SortStableFunc(t.Marks, func(a, b Mark) int {
 		return cmp.Or(cmp.Compare(a.At, b.At), cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Subject, b.Subject),
-			cmp.Compare(a.Text, b.Text), cmp.Compare(a.Dur, b.Dur))
+			cmp.Compare(a.Text, b.Text), cmp.Compare(a.Dur, b.Dur), cmp.Compare(a.Instance, b.Instance))
 	})
 }
