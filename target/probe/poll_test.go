@@ -232,7 +232,7 @@ func TestPollMarksWhenItAskedAndWho(t *testing.T) {
 	}
 	want := []trace.Mark{
 		reported(10*ms, "CLOSED"),
-		{At: 20 * ms, Dur: 10 * ms, Kind: trace.MarkEvent, Subject: "it", Text: "CLOSED_TO_OPEN 2026-01-01T10:00:00Z", Instance: "either"},
+		{At: 20 * ms, Dur: 10 * ms, Kind: trace.MarkEvent, Subject: "it", Text: "2026-01-01T10:00:00Z CLOSED_TO_OPEN", Instance: "either"},
 		reported(510*ms, "OPEN"), reported(1010*ms, "OPEN"), reported(1510*ms, "OPEN"),
 	}
 	if diff := cmp.Diff(want, marks); diff != "" {

@@ -88,7 +88,7 @@ func (r Reading) actuator(page string) (string, error) {
 	return b.State, nil
 }
 
-// events finds the changes of a breaker's state: FROM_TO and the instant by its own clock.
+// events finds the changes of a breaker's state: the instant by its own clock and FROM_TO.
 func (r Reading) events(page string) ([]string, error) {
 	var all struct {
 		Events []struct {
@@ -104,7 +104,7 @@ func (r Reading) events(page string) ([]string, error) {
 	var texts []string
 	for _, e := range all.Events {
 		if e.Breaker == r.Name && e.Type == "STATE_TRANSITION" && e.Transition != "" {
-			texts = append(texts, e.Transition+" "+e.Created)
+			texts = append(texts, e.Created+" "+e.Transition)
 		}
 	}
 	return texts, nil

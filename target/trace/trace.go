@@ -124,7 +124,7 @@ const (
 	// What the target told of itself when it was asked, at some instant of the Dur that ends at At.
 	MarkReported MarkKind = "reported_state" // Subject is the breaker, Text its state in the target's own word
 	MarkCounter  MarkKind = "counter"        // Subject is a series, Text its value; empty: the page has no such series
-	MarkEvent    MarkKind = "reported_event" // Subject is the breaker, Text a change of its state and the instant by the target's own clock
+	MarkEvent    MarkKind = "reported_event" // Subject is the breaker, Text the instant by the target's own clock, and the change of its state, FROM_TO
 	MarkUntold   MarkKind = "untold"         // Subject as of one of these; Text says why nothing was learnt
 )
 
