@@ -53,11 +53,11 @@ type asking struct {
 // to the trace.
 func observed(s setup, q asking) result {
 	var diaries []*diary
-	make := s.Make
+	built := s.Make
 	s.Make = func(c breakerref.Config, now time.Time) breaker {
 		b := breaker(reference(c, now))
-		if make != nil {
-			b = make(c, now)
+		if built != nil {
+			b = built(c, now)
 		}
 		diaries = append(diaries, &diary{breaker: b, instance: len(diaries)})
 		return diaries[len(diaries)-1]

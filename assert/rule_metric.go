@@ -232,42 +232,48 @@ func (r MetricAgrees) count(v *view, first, last reading) tallied {
 			n.ids = append(n.ids, id)
 		}
 	}
-	switch r.Equals {
-	case SeenCalls, SeenShort:
-		for _, c := range v.calls {
-			r.takeCall(c, take)
-		}
-	case SeenAdmitted, SeenFailed:
+	for _, c := range v.calls {
+		r.takeCall(c, take)
+	}
+	if r.Equals == SeenAdmitted || r.Equals == SeenFailed {
 		for _, a := range v.adm {
-			if r.Equals == SeenAdmitted || a.failed || a.failMay {
-				take(a.lo, a.settled, !a.ghost && (r.Equals == SeenAdmitted || a.failed), a.id())
-			}
-		}
-		for _, c := range v.calls { // Those of which it is not known whether they reached the dependency.
-			if c.Kind != trace.Admitted && c.Kind != trace.Short && len(c.Attempts) == 0 {
-				take(c.Call.Send, forever, false, c.Call.ID)
-			}
+			r.takeAdmission(a, take)
 		}
 	}
 	return n
 }
 
-// takeCall counts one call, if it is one of those that are asked for.
-func (r MetricAgrees) takeCall(c *trace.Joined, take func(lo, hi time.Duration, sure bool, id string)) {
-	end, sure := c.Call.End, true
-	if !c.Call.Answered() {
-		end, sure = forever, false // Whether and when the SUT counted it, nobody knows.
+// taking counts something that happened in [lo, hi], if it did for certain.
+type taking func(lo, hi time.Duration, sure bool, id string)
+
+// takeAdmission counts one admission, if it is one of those that are asked for.
+func (r MetricAgrees) takeAdmission(a *admission, take taking) {
+	if r.Equals == SeenAdmitted || a.failed || a.failMay {
+		take(a.lo, a.settled, !a.ghost && (r.Equals == SeenAdmitted || a.failed), a.id())
 	}
-	if r.Equals == SeenShort {
-		switch {
-		case c.Kind == trace.Short:
-		case len(c.Attempts) > 0:
-			return
-		default:
-			sure = false
+}
+
+// takeCall counts one call, if it is one of those that are asked for, or may be: whether and
+// when the SUT counted one that it did not answer, and whether the breaker was asked for one
+// that left no sign, nobody knows.
+func (r MetricAgrees) takeCall(c *trace.Joined, take taking) {
+	end := c.Call.End
+	if !c.Call.Answered() {
+		end = forever
+	}
+	silent := len(c.Attempts) == 0 && c.Kind != trace.Short
+	switch r.Equals {
+	case SeenCalls:
+		take(c.Call.Send, end, c.Call.Answered(), c.Call.ID)
+	case SeenShort:
+		if silent || c.Kind == trace.Short {
+			take(c.Call.Send, end, !silent, c.Call.ID)
+		}
+	case SeenAdmitted, SeenFailed: // Its attempts are counted, if there are any.
+		if silent {
+			take(c.Call.Send, forever, false, c.Call.ID)
 		}
 	}
-	take(c.Call.Send, end, sure, c.Call.ID)
 }
 
 // plain writes a number without an exponent.

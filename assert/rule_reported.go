@@ -72,40 +72,44 @@ func (r ReportedStateAgrees) judge(e *evidence, a Assertion) Verdict {
 // compare holds readings to the calls of a view.
 func (r ReportedStateAgrees) compare(v *view, w Interval, own told) Verdict {
 	agreed, tally := map[State]int{}, map[string]int{}
-	var worst contradiction
-	bad := 0
+	var lies []contradiction
 	for _, one := range own.readings {
-		from, to := one.asked-r.MaxLag, one.answered
+		in := Interval{one.asked - r.MaxLag, one.answered}
 		tally[one.text]++
-		if from < v.era.Lo || to > v.era.Hi {
+		if !in.inside(v.era.Lo, v.era.Hi) {
 			continue
 		}
-		if c, ok := v.falsified(one, Interval{from, to}, r.OnCall); ok {
-			if bad++; bad == 1 {
-				worst = c
-			}
+		if c, ok := v.falsified(one, in, r.OnCall); ok {
+			lies = append(lies, c)
 		}
-		if s, ok := v.surely(from, to); ok && s == stateOf(one.text) {
+		if s, ok := v.surely(in.Lo, in.Hi); ok && s == stateOf(one.text) {
 			agreed[s]++
 		}
 	}
 	out := Verdict{Result: Pass, Resolution: short(r.MaxLag), Observed: readings(tally)}
-	if bad > 0 {
-		out.Result, out.Evidence = Fail, worst.ids
-		out.Observed = fmt.Sprintf("reported %s at %s, while %s", worst.text, short(worst.answered), worst.says)
-		out.Margin = fmt.Sprintf("%d of %s contradict the calls", bad, plural(len(own.readings), "reading"))
+	if n := len(lies); n > 0 {
+		first := lies[0]
+		out.Result, out.Evidence = Fail, first.ids
+		out.Observed = fmt.Sprintf("reported %s at %s, while %s", first.text, short(first.answered), first.says)
+		out.Margin = fmt.Sprintf("%d of %s contradict the calls", n, plural(len(own.readings), "reading"))
 		return out
 	}
-	if s, ok := v.unseenState(w, r.MaxLag, agreed); ok {
-		out.Result = Inconclusive
-		out.Reason = fmt.Sprintf("no reading was made while the breaker was %s for certain", s)
-		if len(own.untold) > 0 {
-			out.Reason += "; " + own.silence()
-		}
-		out.Remedy = "let the breaker stay in each state for longer than max_lag and state_probe.every, under more calls, and let the page answer meanwhile"
+	return r.agreement(v, w, own, out, agreed)
+}
+
+// agreement is the verdict where no reading is false: there must be some that are true.
+func (r ReportedStateAgrees) agreement(v *view, w Interval, own told, out Verdict, agreed map[State]int) Verdict {
+	s, unseen := v.unseenState(w, r.MaxLag, agreed)
+	if !unseen {
+		out.Margin = fmt.Sprintf("%d readings while it was closed for certain and %d while open agree", agreed[StateClosed], agreed[StateOpen])
 		return out
 	}
-	out.Margin = fmt.Sprintf("%d readings while it was closed for certain and %d while open agree", agreed[StateClosed], agreed[StateOpen])
+	out.Result = Inconclusive
+	out.Reason = fmt.Sprintf("no reading agrees while the breaker was %s for certain", s)
+	if len(own.untold) > 0 {
+		out.Reason += "; " + own.silence()
+	}
+	out.Remedy = "let the breaker stay in each state for longer than max_lag and state_probe.every, under more calls, and let the page answer meanwhile"
 	return out
 }
 

@@ -196,10 +196,6 @@ func assertionOut(a PlanAssertion) *yamldoc.Out {
 		putShortLatency(o, r)
 	case assert.FallbackShare:
 		putFallbackShare(o, r)
-	case assert.ReportedStateAgrees:
-		putReported(o, r)
-	case assert.MetricAgrees:
-		putMetric(o, r)
 	default:
 		putAnswerRule(o, a.Rule)
 	}

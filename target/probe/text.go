@@ -180,14 +180,14 @@ func quoted(text string) (value, rest string, err error) {
 			return b.String(), text[i+1:], nil
 		case '\\':
 			i++
-			real, ok := "", false
+			meant, ok := "", false
 			if i < len(text) {
-				real, ok = map[byte]string{'\\': `\`, '"': `"`, 'n': "\n"}[text[i]], strings.IndexByte(`\"n`, text[i]) >= 0
+				meant, ok = map[byte]string{'\\': `\`, '"': `"`, 'n': "\n"}[text[i]], strings.IndexByte(`\"n`, text[i]) >= 0
 			}
 			if !ok {
 				return "", "", errors.New(`a backslash is followed by \, " or n`)
 			}
-			b.WriteString(real)
+			b.WriteString(meant)
 		default:
 			b.WriteByte(text[i])
 		}

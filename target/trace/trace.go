@@ -120,8 +120,11 @@ const (
 	MarkStall      MarkKind = "stall"        // this process did not run for Dur, ending at At
 	MarkPressure   MarkKind = "cpu_pressure" // of Dur, ending at At, something on this machine waited for a CPU for the share that Text is, as 0.75
 	MarkNote       MarkKind = "note"
+)
 
-	// What the target told of itself when it was asked, at some instant of the Dur that ends at At.
+// The marks of what the target told of itself when it was asked: it was so at some instant of
+// the Dur that ends at At.
+const (
 	MarkReported MarkKind = "reported_state" // Subject is the breaker, Text its state in the target's own word
 	MarkCounter  MarkKind = "counter"        // Subject is a series, Text its value; empty: the page has no such series
 	MarkEvent    MarkKind = "reported_event" // Subject is the breaker, Text the instant by the target's own clock, and the change of its state, FROM_TO
