@@ -82,7 +82,7 @@ func (r ReportedStateAgrees) compare(v *view, w Interval, own told) Verdict {
 		if c, ok := v.falsified(one, in, r.OnCall); ok {
 			lies = append(lies, c)
 		}
-		if s, ok := v.surely(in.Lo, in.Hi); ok && s == stateOf(one.text) {
+		if s, ok := v.surely(in, r.OnCall); ok && s == stateOf(one.text) {
 			agreed[s]++
 		}
 	}
@@ -101,7 +101,7 @@ func (r ReportedStateAgrees) compare(v *view, w Interval, own told) Verdict {
 func (r ReportedStateAgrees) agreement(v *view, w Interval, own told, out Verdict, agreed map[State]int) Verdict {
 	s, unseen := v.unseenState(w, r.MaxLag, agreed)
 	if !unseen {
-		out.Margin = fmt.Sprintf("%d readings while it was closed for certain and %d while open agree", agreed[StateClosed], agreed[StateOpen])
+		out.Margin = fmt.Sprintf("agree: %s while it was closed for certain, %s while open", plural(agreed[StateClosed], "reading"), plural(agreed[StateOpen], "reading"))
 		return out
 	}
 	out.Result = Inconclusive
@@ -160,14 +160,16 @@ func stateOf(text string) State {
 	return ""
 }
 
-// surely is the state in which the breaker was at every instant of [from, to].
-func (v *view) surely(from, to time.Duration) (State, bool) {
+// surely is the state in which the breaker was at every instant of a time. One that becomes
+// half-open when a call comes stays open for as long as nobody calls.
+func (v *view) surely(in Interval, onCall bool) (State, bool) {
 	for _, s := range v.segs {
-		if core, ok := v.core(s); ok && from >= core.Lo && to <= core.Hi {
+		if core, ok := v.core(s); ok && in.inside(core.Lo, core.Hi) {
 			return s.state, true
 		}
 	}
-	return "", false
+	_, open := v.unasked(in.Lo, in.Hi)
+	return StateOpen, open && onCall
 }
 
 // core is the part of a segment in which its state was certain: of OPEN it ends with the
