@@ -73,8 +73,8 @@ func observed(s setup, q asking) result {
 			instance = fmt.Sprintf("i%d", d.instance)
 		}
 		for at := 7 * ms; at < end; at += max(q.every, q.took) {
-			// It was true when half of the time was over.
-			state, n := d.when(r.trace.Header.Epoch.Add(at+q.took/2-q.late), q.counts)
+			// It was true when half of the time was over, or earlier, but not before the run.
+			state, n := d.when(r.trace.Header.Epoch.Add(max(at+q.took/2-q.late, ms)), q.counts)
 			for _, m := range q.marks(at, state, n) {
 				m.At, m.Dur, m.Instance = at+q.took, q.took, instance
 				r.trace.Marks = append(r.trace.Marks, m)
@@ -217,6 +217,11 @@ func reportCases() []reportCase {
 		{name: "state, lag as long as the wait", phase: "outage", rule: assert.ReportedStateAgrees{Breaker: "cb", MaxLag: time.Second}, want: dunno},
 		{name: "state, of a leaky breaker", with: made(leaky("", 10)), phase: "outage", rule: agreesState, want: dunno},
 		{name: "state, per instance", with: func(s *setup) { s.Instances, s.Replicas = 2, true }, phase: "end", rule: agreesState, want: pass},
+		{name: "state of a breaker that waits for less than declared", with: wrong(func(c *breakerref.Config) { c.Wait = 60 * ms }), phase: "outage", rule: agreesState, want: dunno},
+		{name: "state while probes hang", with: func(s *setup) {
+			s.Phases = []phase{s.Phases[0], {Name: "hang", Duration: 9 * time.Second, Rate: 100, Faults: hanging()}}
+			s.SUTTimeout = 4 * time.Second
+		}, phase: "hang", rule: agreesState, want: pass},
 		{name: "state, few calls", with: low, phase: "outage", rule: agreesState, want: pass},
 		{name: "state, aggregate", with: func(s *setup) { s.Aggregate = true }, phase: "outage", rule: agreesState, want: dunno},
 	}, []reportCase{

@@ -232,8 +232,12 @@ func (r MetricAgrees) count(v *view, first, last reading) tallied {
 			n.ids = append(n.ids, id)
 		}
 	}
-	for _, c := range v.calls {
-		r.takeCall(c, take)
+	for i := range v.join.Calls {
+		c := &v.join.Calls[i]
+		mine := v.instance == "" || c.Call.Instance == v.instance
+		if mine || c.Call.Instance == "" { // Of one that was never answered, the instance is not known.
+			r.takeCall(c, mine, take)
+		}
 	}
 	if r.Equals == SeenAdmitted || r.Equals == SeenFailed {
 		for _, a := range v.adm {
@@ -256,7 +260,7 @@ func (r MetricAgrees) takeAdmission(a *admission, take taking) {
 // takeCall counts one call, if it is one of those that are asked for, or may be: whether and
 // when the SUT counted one that it did not answer, and whether the breaker was asked for one
 // that left no sign, nobody knows.
-func (r MetricAgrees) takeCall(c *trace.Joined, take taking) {
+func (r MetricAgrees) takeCall(c *trace.Joined, mine bool, take taking) {
 	end := c.Call.End
 	if !c.Call.Answered() {
 		end = forever
@@ -264,10 +268,10 @@ func (r MetricAgrees) takeCall(c *trace.Joined, take taking) {
 	silent := len(c.Attempts) == 0 && c.Kind != trace.Short
 	switch r.Equals {
 	case SeenCalls:
-		take(c.Call.Send, end, c.Call.Answered(), c.Call.ID)
+		take(c.Call.Send, end, mine && c.Call.Answered(), c.Call.ID)
 	case SeenShort:
 		if silent || c.Kind == trace.Short {
-			take(c.Call.Send, end, !silent, c.Call.ID)
+			take(c.Call.Send, end, mine && !silent, c.Call.ID)
 		}
 	case SeenAdmitted, SeenFailed: // Its attempts are counted, if there are any.
 		if silent {
