@@ -221,15 +221,9 @@ func (n tallied) verb() string {
 func (r MetricAgrees) count(v *view, first, last reading) tallied {
 	var n tallied
 	take := func(lo, hi time.Duration, sure bool, id string) {
-		if hi < first.asked-r.MaxLag || lo > last.answered {
-			return
-		}
-		n.most++
-		if !sure || lo <= first.answered || hi >= last.asked-r.MaxLag {
-			return
-		}
-		if n.least++; len(n.ids) < 10 {
-			n.ids = append(n.ids, id)
+		in := lo > first.answered && hi < last.asked-r.MaxLag
+		if hi >= first.asked-r.MaxLag && lo <= last.answered {
+			n.add(id, sure && in)
 		}
 	}
 	for i := range v.join.Calls {
@@ -245,6 +239,17 @@ func (r MetricAgrees) count(v *view, first, last reading) tallied {
 		}
 	}
 	return n
+}
+
+// add counts one, for certain or perhaps.
+func (n *tallied) add(id string, sure bool) {
+	n.most++
+	if !sure {
+		return
+	}
+	if n.least++; len(n.ids) < 10 {
+		n.ids = append(n.ids, id)
+	}
 }
 
 // taking counts something that happened in [lo, hi], if it did for certain.
