@@ -57,8 +57,8 @@ type Config struct {
 }
 
 // Poll asks for the pages in rounds until ctx ends, and then once more, so that what was
-// counted at the end is told; that last round takes at most [Timeout], and there is none if
-// the one before it told nothing. It blocks meanwhile.
+// counted at the end is told; no page is begun in that last round after [Timeout], and there
+// is none if the one before it told nothing. It blocks meanwhile.
 func Poll(ctx context.Context, cfg Config) {
 	transport := &http.Transport{
 		DialContext: cfg.Dial, MaxConnsPerHost: 1, MaxIdleConnsPerHost: 1, DisableCompression: true,
@@ -116,13 +116,14 @@ type poller struct {
 // something, and whether ctx let it come to its end.
 func (p *poller) round(ctx context.Context) (took time.Duration, told, whole bool) {
 	for _, page := range p.cfg.Pages {
+		if ctx.Err() != nil {
+			return took, told, false
+		}
 		asked := p.now()
-		text, instance, err := p.get(ctx, page)
+		// A question is not given up half-way: the target would go on with it beside the next.
+		text, instance, err := p.get(context.WithoutCancel(ctx), page)
 		answered := p.now()
 		took += answered - asked
-		if ctx.Err() != nil && err != nil {
-			return took, told, false // Nobody waited for the answer.
-		}
 		told = told || err == nil
 		for _, r := range page.Readings {
 			for _, m := range p.marks(r, text, err) {

@@ -192,8 +192,9 @@ func TestPollIsNeverALoad(t *testing.T) {
 		long  time.Duration
 		want  []time.Duration
 	}{
-		"quick": {answer(0, 200), 900 * ms, append(every(5, 200*ms), 900*ms)},
-		"slow":  {answer(100*ms, 200), 2500 * ms, append(every(3, 1000*ms), 2500*ms)},
+		"quick":                           {answer(0, 200), 900 * ms, append(every(5, 200*ms), 900*ms)},
+		"slow":                            {answer(100*ms, 200), 2500 * ms, append(every(3, 1000*ms), 2500*ms)},
+		"slow, and over while it answers": {answer(100*ms, 200), 1050 * ms, []time.Duration{0, 1000 * ms, 1100 * ms}},
 		// Twice as long each time, up to sixteen intervals, and not once more at the end.
 		"silent": {answer(0, 500), 10 * time.Second, []time.Duration{0, 400 * ms, 1200 * ms, 2800 * ms, 6000 * ms, 9200 * ms}},
 	} {
@@ -207,7 +208,7 @@ func TestPollIsNeverALoad(t *testing.T) {
 func TestPollMarksWhenItAskedAndWho(t *testing.T) {
 	const ms = time.Millisecond
 	state := "CLOSED"
-	marks, _ := bubble(t, 1500*ms, probe.Config{
+	marks, _ := bubble(t, 1400*ms, probe.Config{
 		Every: 500 * ms, Instance: "either", InstanceHeader: "X-Instance",
 		Pages: []probe.Page{
 			{Path: "/state", Readings: []probe.Reading{{Form: probe.FormActuator, Subject: "it", Name: "a"}}},
@@ -233,7 +234,7 @@ func TestPollMarksWhenItAskedAndWho(t *testing.T) {
 	want := []trace.Mark{
 		reported(10*ms, "CLOSED"),
 		{At: 20 * ms, Dur: 10 * ms, Kind: trace.MarkEvent, Subject: "it", Text: "2026-01-01T10:00:00Z CLOSED_TO_OPEN", Instance: "either"},
-		reported(510*ms, "OPEN"), reported(1010*ms, "OPEN"), reported(1510*ms, "OPEN"),
+		reported(510*ms, "OPEN"), reported(1010*ms, "OPEN"), reported(1410*ms, "OPEN"),
 	}
 	if diff := cmp.Diff(want, marks); diff != "" {
 		t.Errorf("marks (-want +got)\n%s", diff)
