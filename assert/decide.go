@@ -265,7 +265,7 @@ func (v *view) settle(a *admission, next time.Duration) {
 // measured a duration between what the dependency saw and what its client saw,
 // so near a limit both readings are possible.
 func (v *view) outcome(a *admission) {
-	f, at := v.breaker.Failure, a.attempt
+	f, at, may := v.breaker.Failure, a.attempt, false
 	if a.o == forever {
 		return
 	}
@@ -277,9 +277,9 @@ func (v *view) outcome(a *admission) {
 	case at.Outcome == trace.OutcomeFIN, at.Outcome == trace.OutcomeHang:
 		a.failed = f.EOF
 	default:
-		a.failed = f.Status(at.Status)
+		a.failed, may = f.Answer(at.Status, at.GRPC)
 	}
-	a.failMay = a.failed || f.Abandon && a.givenUp() || at.Stream
+	a.failMay = a.failed || may || f.Abandon && a.givenUp() || at.Stream
 	short, long := a.early-a.hi, a.settled-a.lo
 	if f.Slow > 0 {
 		a.failed = a.failed || short > f.Slow

@@ -172,6 +172,8 @@ func breakerOf(r Rule) string {
 		return r.Breaker
 	case ShortLatency:
 		return r.Breaker
+	case FallbackContinuity:
+		return r.Breaker
 	case RecoveryTime:
 		return r.Breaker
 	case ReportedStateAgrees:

@@ -37,8 +37,9 @@ type Replica struct {
 }
 
 // Phase is the load of one phase: a rate (Schedule, Duration, MaxInFlight), a
-// number of calls in a closed loop (Calls, Concurrency, Gap, Until), or a closed
-// loop for a time (Clients, ThinkMin, ThinkMax, Duration).
+// number of calls in a closed loop (Calls, Concurrency, Gap, Until), a closed loop
+// for a time (Clients, ThinkMin, ThinkMax, Duration), or users that follow a script
+// (Sessions).
 type Phase struct {
 	Index   int    // into Correlator.Phases; an index is run once
 	Name    string // what Correlator.Phases says
@@ -58,6 +59,8 @@ type Phase struct {
 	Clients  int           // each waits for its answer, then thinks before its next call
 	ThinkMin time.Duration // a thought lasts as long as (Seed, call) says, at least this
 	ThinkMax time.Duration // at most this; the first call comes somewhere within one
+
+	Sessions *Sessions // virtual users that follow a script; Targets are those of its steps
 }
 
 // ErrAborted is what Run and Once return after Abort.
@@ -134,7 +137,7 @@ func New(cfg Config) (*Attacker, error) {
 
 // Run carries out one phase and says what became of its load; it records
 // calls, not the phase. A phase with a Duration ends then and leaves its
-// stragglers in flight, a phase of calls ends with its last call.
+// stragglers in flight, a phase of calls or of sessions ends with its last call.
 //
 // ctx governs the calls of the phase, stragglers included: when it ends, also
 // after Run has returned, they are canceled within 100 ms. A phase that was
@@ -153,7 +156,7 @@ func (a *Attacker) Run(ctx context.Context, p Phase) (trace.Phase, error) {
 	// Neither wait needs ctx: with it the pacer stops and the calls are canceled,
 	// so both end at once, and the counts are final only after them.
 	<-r.gate.settled()
-	if p.Calls > 0 {
+	if p.Calls > 0 || p.Sessions != nil {
 		<-r.done
 	}
 	out := r.outcome(a.cfg.Recorder)
@@ -172,7 +175,15 @@ func (a *Attacker) start(ctx context.Context, cancel context.CancelFunc, p Phase
 		return nil, ErrAborted
 	}
 	name := strconv.Itoa(p.Index)
-	r := newRun(ctx, p)
+	var hire func(n int) *user
+	if p.Sessions != nil {
+		script, err := a.routine(p)
+		if err != nil {
+			return nil, err // Not after check.
+		}
+		hire = a.hire(script, p.Sessions.Rounds)
+	}
+	r := newRun(ctx, p, hire)
 	a.mu.Lock()
 	_, again := a.runs[name]
 	if !again {

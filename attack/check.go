@@ -40,12 +40,44 @@ func (a *Attacker) check(p Phase) error {
 		}
 	}
 	switch {
+	case p.Sessions != nil:
+		return a.checkSessions(p)
 	case p.Clients != 0 || p.ThinkMin != 0 || p.ThinkMax != 0:
 		return checkClients(p)
 	case p.Schedule == nil:
 		return checkCalls(p)
 	}
 	return checkRate(p)
+}
+
+func (a *Attacker) checkSessions(p Phase) error {
+	s := p.Sessions
+	switch {
+	case p.Schedule != nil || p.Calls != 0 || p.Concurrency != 0 || p.Gap != 0 || p.Until != nil || p.MaxInFlight != 0 ||
+		p.Clients != 0 || p.ThinkMin != 0 || p.ThinkMax != 0 || p.Duration != 0:
+		return errors.New("it has sessions and settings of another load, or a duration: choose one")
+	case s.Users < 1 || s.Rounds < 1:
+		return fmt.Errorf("its sessions need a user and a round at least, not %d and %d", s.Users, s.Rounds)
+	case s.ThinkMin < 0 || s.ThinkMax < s.ThinkMin:
+		return fmt.Errorf("its users cannot think for %v to %v", s.ThinkMin, s.ThinkMax)
+	case len(s.Script.Steps) == 0:
+		return errors.New("its sessions have no steps")
+	case s.Script.Restarts < 0:
+		return fmt.Errorf("its rounds cannot be begun anew %d times", s.Script.Restarts)
+	}
+	for i, step := range s.Script.Steps {
+		if step.While != "" && step.Most < 1 {
+			return fmt.Errorf("step %d is made again at most %d times", i+1, step.Most)
+		}
+	}
+	r, err := a.routine(p)
+	if err != nil {
+		return err
+	}
+	if _, err := a.prepare(r.targets[0]); err != nil {
+		return fmt.Errorf("step 1: %w", err)
+	}
+	return nil
 }
 
 func checkClients(p Phase) error {

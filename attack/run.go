@@ -47,8 +47,8 @@ type counts struct {
 // while one that is started for it is waited for: of a burst, more leaves in time.
 const waiting = 1000
 
-// newRun prepares a phase that starts now.
-func newRun(ctx context.Context, p Phase) *run {
+// newRun prepares a phase that starts now; hire makes the users of its sessions.
+func newRun(ctx context.Context, p Phase, hire func(n int) *user) *run {
 	r := &run{
 		phase:   p,
 		start:   time.Now(),
@@ -56,6 +56,10 @@ func newRun(ctx context.Context, p Phase) *run {
 		done:    make(chan struct{}),
 	}
 	switch {
+	case p.Sessions != nil:
+		r.gate = newSessions(p, r.start, ctx.Done(), hire)
+		r.workers, r.maxWorkers = 1, uint64(p.Sessions.Users)
+		return r
 	case p.Clients > 0:
 		r.gate = newClients(p, r.start, ctx.Done())
 		r.workers, r.maxWorkers = 1, uint64(p.Clients)
@@ -86,6 +90,10 @@ func (r *run) drain(results <-chan *vegeta.Result) {
 // outcome is what the trace says of the phase.
 func (r *run) outcome(rec *trace.Recorder) trace.Phase {
 	c := r.gate.counts()
+	var rounds *trace.Rounds
+	if s, ok := r.gate.(*sessions); ok {
+		rounds = s.rounds()
+	}
 	return trace.Phase{
 		Name:      r.phase.Name,
 		From:      rec.Since(r.start),
@@ -96,6 +104,7 @@ func (r *run) outcome(rec *trace.Recorder) trace.Phase {
 		Sent:      c.sent,
 		Dropped:   c.dropped,
 		Saturated: c.saturated,
+		Rounds:    rounds,
 	}
 }
 

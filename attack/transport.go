@@ -8,6 +8,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptrace"
+	"net/url"
 	"strconv"
 	"sync/atomic"
 	"time"
@@ -40,8 +41,7 @@ func (o observer) RoundTrip(req *http.Request) (*http.Response, error) {
 	}
 	if due, ok := r.gate.begin(seq); ok {
 		defer r.gate.end(seq)
-		p := r.phase
-		o.call(r.context(), order{phase: p.Index, seq: seq, due: due, target: match.Pick(p.Targets, pace.Draw(p.Seed, seq))})
+		o.call(r.context(), r.order(seq, due))
 	}
 	return &http.Response{
 		StatusCode: http.StatusOK,
@@ -58,6 +58,20 @@ type order struct {
 	seq    uint64
 	due    time.Time // zero: when it is sent
 	target match.Target
+	user   *user // nil: of no session
+}
+
+// order is call seq of the phase.
+func (r *run) order(seq uint64, due time.Time) order {
+	p := r.phase
+	o := order{phase: p.Index, seq: seq, due: due}
+	if s, ok := r.gate.(*sessions); ok {
+		o.user = s.user(seq)
+		o.target = o.user.next
+		return o
+	}
+	o.target = match.Pick(p.Targets, pace.Draw(p.Seed, seq))
+	return o
 }
 
 // call makes one call and records it. The target was checked before.
@@ -84,9 +98,10 @@ func (a *Attacker) call(ctx context.Context, o order) trace.Call {
 	if !o.due.IsZero() {
 		c.Sched = rec.Since(o.due)
 	}
+	var got *received
 	if err == nil {
 		a.cfg.Correlator.Carry(req.Header.Set, o.phase, o.seq)
-		err = a.exchange(req, &c)
+		got, err = a.exchange(req, &c, o.user)
 	}
 	c.First = time.Duration(first.Load())
 	c.End = rec.Since(time.Now())
@@ -96,15 +111,32 @@ func (a *Attacker) call(ctx context.Context, o order) trace.Call {
 	if c.Err == trace.ErrOther {
 		c.Detail = err.Error()
 	}
+	if o.user != nil {
+		c.Session = o.user.saw(&c, got)
+	}
 	rec.Ended(c)
 	return c
 }
 
-// exchange sends the request and reads all of the answer into c.
-func (a *Attacker) exchange(req *http.Request, c *trace.Call) error {
+// received is what a user of a session sees of an answer.
+type received struct {
+	url    *url.URL // of the request
+	header http.Header
+	body   []byte
+	cut    bool // the body was longer than MaxBody
+}
+
+// exchange sends the request and reads all of the answer into c. What it returns is
+// nil without an answer that was read to its end.
+func (a *Attacker) exchange(req *http.Request, c *trace.Call, by *user) (*received, error) {
+	needBody := a.classes.NeedBody()
+	if by != nil {
+		by.dress(req)
+		needBody = needBody || by.needBody(by.step)
+	}
 	resp, err := a.transport.RoundTrip(req)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	defer func() { _ = resp.Body.Close() }() // What counts was read before.
 	c.Status = resp.StatusCode
@@ -112,20 +144,21 @@ func (a *Attacker) exchange(req *http.Request, c *trace.Call) error {
 		c.Instance = resp.Header.Get(a.cfg.InstanceHeader)
 	}
 	var body []byte
-	if a.classes.NeedBody() {
+	if needBody {
 		if body, err = io.ReadAll(io.LimitReader(resp.Body, MaxBody)); err != nil {
-			return err
+			return nil, err
 		}
 	}
 	rest, err := io.Copy(io.Discard, resp.Body)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	if len(body) == MaxBody && rest > 0 {
+	cut := len(body) == MaxBody && rest > 0
+	if cut && a.classes.NeedBody() {
 		c.Detail = fmt.Sprintf("classified by the first %d of %d body bytes", MaxBody, MaxBody+rest)
 	}
 	c.Class = a.classes.Classify(c.Status, resp.Header.Get, body)
-	return nil
+	return &received{req.URL, resp.Header, body, cut}, nil
 }
 
 // setBody gives a request a body that Go's transport cannot send twice. Without

@@ -39,6 +39,7 @@
 //	    fallback?: {status (200), headers?, body?}
 //	    pool?, bulkhead?                    most connections, most attempts under way
 //	    retry?: {attempts, wait (0s)}
+//	    paging?: {items, page, on_switch (continue)}
 //	    defect?                             a wrong behaviour, see Defects
 //	    workers?                            most requests under way
 //	    routes?:                            the first that matches
@@ -83,7 +84,7 @@
 //	    window: 10 or 10s, minimum_calls, failure_rate, wait, permitted_calls
 //	    slow_calls: {rate, over}            any of these numbers declares the breaker;
 //	                                        the rest are Resilience4j's defaults
-//	    failure                             ([5xx, reset, eof, timeout])
+//	    failure                             ([5xx, reset, eof, timeout, grpc])
 //
 //	phases:                                 one after the other
 //	  - name
@@ -95,6 +96,9 @@
 //	      {rate}, {ramp: {from, to}}, {steps: [{rate, for}, ..]}   arrivals (even) or poisson
 //	      {burst: {calls, every}}
 //	      {clients, think (0s)}             think: a time or {uniform: [least, most]}
+//	      {sessions: {users, rounds, think (0s), cookies (false), restart?: {on, most (1)},
+//	        steps: [{target, path?, headers?, body?, repeat?: {while, most},
+//	          capture?: {NAME: {jsonpath, header or cookie, list (false)}}}, ..]}}
 //	      {calls, concurrency (1), gap (0s), until?, breaker}      until: open or closed
 //	    faults:
 //	      - injector                        (the only one)
@@ -145,6 +149,7 @@
 //	  - short.share: {min?, max?}           targets (all); breaker
 //	  - latency, CLASS.latency: {p50?, p90?, p95?, p99?, max?}     targets (all)
 //	  - fallback.forbidden: {routes (all), methods (all)}
+//	  - fallback.continuity: {items, told?, source?}      breaker
 //	  - recovery.time: {max, target, for}   target: a criterion; breaker
 //	  - downstream.abandoned_after: {injector, equals or max, tolerance (10%)}
 //	  - downstream.calls: {injector, min?, max?, when?}     breaker, of when

@@ -22,6 +22,13 @@ func putAnswerRule(o *yamldoc.Out, rule assert.Rule) {
 		m.PutIf(len(r.Routes) > 0, "routes", r.Routes)
 		m.PutIf(len(r.Methods) > 0, "methods", r.Methods)
 		o.Put(r.Kind(), m)
+	case assert.FallbackContinuity:
+		m := &yamldoc.Out{}
+		m.Put("items", r.Items)
+		m.PutIf(r.Source != "", "source", r.Source)
+		m.PutIf(len(r.Told) > 0, "told", r.Told)
+		o.Put(r.Kind(), m)
+		o.Put("breaker", r.Breaker)
 	case assert.RecoveryTime:
 		m := &yamldoc.Out{}
 		m.Put("max", r.Max)

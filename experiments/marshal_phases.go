@@ -14,11 +14,11 @@ import (
 func phaseOut(p Phase) *yamldoc.Out {
 	o, load := &yamldoc.Out{}, loadOut(p)
 	o.Put("name", p.Name)
-	// A phase of calls or steps ends by itself.
-	o.PutIf(p.Calls == nil && len(p.Steps) == 0, "duration", p.Duration)
+	// A phase of calls, sessions or steps ends by itself.
+	o.PutIf(p.Calls == nil && p.Sessions == nil && len(p.Steps) == 0, "duration", p.Duration)
 	o.Put("load", load)
 	o.Put("measure", p.Measure)
-	o.PutIf(len(p.Targets) > 0, "targets", p.Targets)
+	o.PutIf(len(p.Targets) > 0 && p.Sessions == nil, "targets", p.Targets)
 	if faults := faultsOut(p.Faults); len(faults) > 0 {
 		o.Put("faults", faults)
 	}
@@ -37,7 +37,9 @@ func loadOut(p Phase) *yamldoc.Out {
 		o.PutIf(p.Calls.Until != "", "breaker", p.Calls.Breaker)
 	case p.Clients != nil:
 		o.Put(shapeClients, p.Clients.N)
-		o.Put("think", thinkOut(*p.Clients))
+		o.Put("think", thinkOut(p.Clients.ThinkMin, p.Clients.ThinkMax))
+	case p.Sessions != nil:
+		o.Put(shapeSessions, sessionsOut(*p.Sessions))
 	case p.Burst != nil:
 		b := &yamldoc.Out{}
 		b.Put("calls", p.Burst.Calls)
@@ -62,12 +64,12 @@ func loadOut(p Phase) *yamldoc.Out {
 	return o
 }
 
-func thinkOut(c Clients) any {
-	if c.ThinkMin == c.ThinkMax {
-		return c.ThinkMin
+func thinkOut(least, most time.Duration) any {
+	if least == most {
+		return least
 	}
 	o := &yamldoc.Out{}
-	o.Put("uniform", uniformOut(c.ThinkMin, c.ThinkMax))
+	o.Put("uniform", uniformOut(least, most))
 	return o
 }
 

@@ -72,5 +72,12 @@ func putService(o *yamldoc.Out, r *Reference) {
 		o.Put("retry", retry)
 	}
 	o.PutIf(r.Bulkhead > 0, "bulkhead", r.Bulkhead)
+	if r.Paging != nil {
+		paging := &yamldoc.Out{}
+		paging.Put("items", r.Paging.Items)
+		paging.Put("page", r.Paging.Page)
+		paging.Put("on_switch", r.Paging.OnSwitch)
+		o.Put("paging", paging)
+	}
 	o.PutIf(r.Defect != "", "defect", r.Defect)
 }

@@ -90,8 +90,17 @@ type Reference struct {
 	RetryWait time.Duration `json:"retry_wait,omitempty" yaml:"retry_wait,omitempty"` // between two attempts
 	Bulkhead  int           `json:"bulkhead,omitempty" yaml:"bulkhead,omitempty"`     // most calls under way to the dependency; 0: no limit
 	Workers   int           `json:"workers,omitempty" yaml:"workers,omitempty"`       // most requests of the whole service under way; others wait; 0: no limit
+	Paging    *Paging       `json:"paging,omitempty" yaml:"paging,omitempty"`         // nil: it lists nothing
 	Defect    string        `json:"defect,omitempty" yaml:"defect,omitempty"`         // a named wrong behaviour, for a negative control
 	Routes    []Route       `json:"routes,omitempty" yaml:"routes,omitempty"`         // paths that are served otherwise; the first that matches
+}
+
+// Paging is a list that the reference service has in two sources, page by page: the
+// first is asked with the dependency, the second answers where that does not.
+type Paging struct {
+	Items    int    `json:"items" yaml:"items"`
+	Page     int    `json:"page" yaml:"page"`           // items on a page
+	OnSwitch string `json:"on_switch" yaml:"on_switch"` // what a source does with the cursor of the other
 }
 
 // Route is a path of the reference service that is not served as the rest: by
@@ -152,14 +161,15 @@ type Phase struct {
 	Measure  bool                    `json:"measure" yaml:"measure"`
 	Duration time.Duration           `json:"duration,omitempty" yaml:"duration,omitempty"` // rate mode
 	Rate     Rate                    `json:"rate" yaml:"rate"`
-	Ramp     *Ramp                   `json:"ramp,omitempty" yaml:"ramp,omitempty"`       // rate mode, in place of Rate
-	Steps    []Step                  `json:"steps,omitempty" yaml:"steps,omitempty"`     // rate mode, in place of Rate; Duration is their sum
-	Burst    *Burst                  `json:"burst,omitempty" yaml:"burst,omitempty"`     // rate mode, in place of Rate
-	Poisson  bool                    `json:"poisson,omitempty" yaml:"poisson,omitempty"` // rate, ramp and steps: exponential gaps by the plan's seed
-	Clients  *Clients                `json:"clients,omitempty" yaml:"clients,omitempty"` // closed loop for a time
-	Calls    *Calls                  `json:"calls,omitempty" yaml:"calls,omitempty"`     // calls mode
-	Targets  []string                `json:"targets,omitempty" yaml:"targets,omitempty"` // names; empty: all
-	Faults   map[string][]fault.Rule `json:"faults,omitempty" yaml:"faults,omitempty"`   // by injector
+	Ramp     *Ramp                   `json:"ramp,omitempty" yaml:"ramp,omitempty"`         // rate mode, in place of Rate
+	Steps    []Step                  `json:"steps,omitempty" yaml:"steps,omitempty"`       // rate mode, in place of Rate; Duration is their sum
+	Burst    *Burst                  `json:"burst,omitempty" yaml:"burst,omitempty"`       // rate mode, in place of Rate
+	Poisson  bool                    `json:"poisson,omitempty" yaml:"poisson,omitempty"`   // rate, ramp and steps: exponential gaps by the plan's seed
+	Clients  *Clients                `json:"clients,omitempty" yaml:"clients,omitempty"`   // closed loop for a time
+	Sessions *Sessions               `json:"sessions,omitempty" yaml:"sessions,omitempty"` // users that follow a script
+	Calls    *Calls                  `json:"calls,omitempty" yaml:"calls,omitempty"`       // calls mode
+	Targets  []string                `json:"targets,omitempty" yaml:"targets,omitempty"`   // names; empty: all
+	Faults   map[string][]fault.Rule `json:"faults,omitempty" yaml:"faults,omitempty"`     // by injector
 }
 
 // Rate is Num requests per Per.
@@ -195,6 +205,19 @@ type Clients struct {
 	ThinkMin time.Duration `json:"think_min" yaml:"think_min"`
 	ThinkMax time.Duration `json:"think_max" yaml:"think_max"`
 }
+
+// Sessions is a closed loop of Users virtual users, each of whom follows the script
+// Rounds times and thinks before each step, as long as in Clients.
+type Sessions struct {
+	Users    int           `json:"users" yaml:"users"`
+	Rounds   int           `json:"rounds" yaml:"rounds"`
+	ThinkMin time.Duration `json:"think_min" yaml:"think_min"`
+	ThinkMax time.Duration `json:"think_max" yaml:"think_max"`
+	Script   match.Script  `json:"script" yaml:"script"`
+}
+
+// ClosedLoop reports whether each call of a phase waits for another.
+func (p Phase) ClosedLoop() bool { return p.Calls != nil || p.Clients != nil || p.Sessions != nil }
 
 // Calls is a number of calls in a closed loop.
 type Calls struct {

@@ -23,6 +23,7 @@ func ruleKinds() []string {
 		assert.ShortLatency{},
 		assert.FallbackShare{},
 		assert.FallbackForbidden{},
+		assert.FallbackContinuity{},
 		assert.RecoveryTime{},
 		assert.AbandonedAfter{},
 		assert.DownstreamCalls{},
@@ -54,7 +55,6 @@ func (r *reader) assertions(v yamldoc.Value) {
 		}
 		pa.Rule = a.rule(pa.Kind)
 		a.reach(pa.Phase)
-		a.unrecorded(pa)
 		m.Done()
 		r.plan.Assertions = append(r.plan.Assertions, pa)
 	}

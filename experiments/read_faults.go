@@ -23,6 +23,7 @@ func (r *reader) faults(p *Phase, v yamldoc.Value) {
 		rule := r.fault(m, injector)
 		rule.ID = p.Name + "/" + strconv.Itoa(i)
 		p.rampsFit(m, rule)
+		foreign(m)
 		m.Done()
 		if injector == "" {
 			continue
@@ -143,7 +144,7 @@ func (r *reader) action(rule *fault.Rule, m *yamldoc.Map) {
 	case "":
 		rule.Action = fault.ActionPass
 		does := slices.Concat(actions(), []string{"latency", "hold", "read", "h2"}, formKeys())
-		if m.Exists() && !slices.ContainsFunc(does, m.Has) {
+		if m.Exists() && !slices.ContainsFunc(does, m.Has) && !slices.ContainsFunc(m.Unknown(), isForeign) {
 			m.Lacks(m.Value, does, "does nothing; give it %s, latency, hold or read, or say how the answer is sent", strings.Join(actions(), ", "))
 		}
 		return

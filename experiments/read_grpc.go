@@ -3,7 +3,6 @@ package experiments
 import (
 	"encoding/base64"
 
-	"github.com/faultline-go/faultline/assert"
 	"github.com/faultline-go/faultline/injector/fault"
 	"github.com/faultline-go/faultline/internal/yamldoc"
 )
@@ -113,38 +112,6 @@ func grpcBeside(rule fault.Rule, m *yamldoc.Map) {
 	for key, ends := range map[string]bool{"cut": rule.Form.Cut != nil, "h2": rule.H2 != nil && rule.H2.Reset != nil} {
 		if ends {
 			m.Get(key).Problemf("ends the answer in its own way, and end: %s of grpc in another; leave one of them out", g.End)
-		}
-	}
-}
-
-// Refuses reports whether an answer of gRPC is recorded as an answer, while its client
-// may take it for a failure. The zero value of g is none.
-func Refuses(g *fault.GRPC) bool {
-	return g != nil && g.End != fault.GRPCReset && (g.End != "" || g.Frame != "" || g.Status.Number() != 0)
-}
-
-// unrecorded notes a rule about a breaker that is judged by which attempts failed, where
-// answers of gRPC do not tell.
-func (a *assertion) unrecorded(pa PlanAssertion) {
-	b, ok := a.plan.breaker(a.about)
-	if _, stays := pa.Rule.(assert.StaysClosed); !ok || stays || a.breakers.vague[a.about] {
-		return
-	}
-	const text = "is judged by which attempts at %s failed, and an answer of gRPC like that of %s is recorded as status 200, whatever the breaker makes of it; " +
-		"end the stream instead, as h2: {reset: INTERNAL_ERROR}"
-	if in, ok := a.knownInjector(b.Injector); ok && in.Stub != nil && Refuses(in.Stub.GRPC) {
-		a.asked.Problemf(text, in.Name, "its stub")
-		return
-	}
-	for _, p := range a.plan.Phases {
-		for _, rule := range p.Faults[b.Injector] {
-			if Refuses(rule.Respond.GRPC) {
-				a.asked.Problemf(text, b.Injector, "fault "+rule.ID)
-				return
-			}
-		}
-		if p.Name == pa.Phase {
-			return
 		}
 	}
 }

@@ -42,7 +42,7 @@ func (r *reader) target(v yamldoc.Value) {
 		Name:    word(name, "_-"),
 		Method:  method(m.Get("method"), http.MethodGet),
 		Path:    urlPath(m.Need("path"), r.templated),
-		Headers: r.ownHeaders(m.Get("headers")),
+		Headers: r.ownHeaders(m.Get("headers"), r.templated),
 		Body:    r.templated(m.Get("body"), m.Get("body").Text("")),
 		Weight:  m.Get("weight").Count(1, 1),
 	}
@@ -60,8 +60,8 @@ func (r *reader) target(v yamldoc.Value) {
 }
 
 // ownHeaders reads headers of a target. Those that carry a call's identity are set
-// by faultline.
-func (r *reader) ownHeaders(v yamldoc.Value) map[string]string {
+// by faultline. templated reads a value.
+func (r *reader) ownHeaders(v yamldoc.Value, templated func(yamldoc.Value, string) string) map[string]string {
 	carriers := []string{match.Traceparent, match.RequestID}
 	for _, c := range r.plan.Correlate.Order {
 		if h, ok := strings.CutPrefix(c, "header:"); ok {
@@ -76,7 +76,7 @@ func (r *reader) ownHeaders(v yamldoc.Value) map[string]string {
 	}
 	out := headers(v)
 	for _, e := range m.Entries() {
-		r.templated(e.Value, out[e.Name])
+		templated(e.Value, out[e.Name])
 	}
 	return out
 }
@@ -92,7 +92,7 @@ func (r *reader) maxInFlight(load *yamldoc.Map) {
 	given := r.plan.MaxInFlight
 	switch {
 	case given > 0 && given < atOnce:
-		load.Key("max_in_flight").Problemf("%d is below the %d calls (concurrency, clients or burst) that a phase sends at once", given, atOnce)
+		load.Key("max_in_flight").Problemf("%d is below the %d calls (concurrency, clients, users or burst) that a phase sends at once", given, atOnce)
 	case given > 0:
 	case need > mostInFlight:
 		load.Problemf("rate times timeout may have %.0f calls in flight; lower one of them, or say how many in max_in_flight", need)

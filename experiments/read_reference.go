@@ -40,7 +40,7 @@ func (r *reader) reference(v yamldoc.Value) *Reference {
 func (r *reader) service(m *yamldoc.Map, name string) *Reference {
 	ref := &Reference{
 		Injector: r.injectors.referOr(m.Get("injector")),
-		Failure:  failure(m.Get("failure")),
+		Failure:  httpFailure(m.Get("failure")),
 		Timeout:  m.Get("timeout").Duration(2 * time.Second),
 		Pool:     m.Get("pool").Count(0, 1),
 		Bulkhead: m.Get("bulkhead").Count(0, 1),
@@ -56,6 +56,7 @@ func (r *reader) service(m *yamldoc.Map, name string) *Reference {
 		ref.Fallback = &answer
 		fm.Done()
 	}
+	ref.Paging = paging(m, m.Get("paging"))
 	ref.refuseNoDefect(m)
 	if retry := m.Get("retry"); retry.Exists() {
 		rm := retry.Map("{attempts: 3, wait: 100ms}")
@@ -114,7 +115,7 @@ func (r *reader) route(v yamldoc.Value, earlier []Route) Route {
 
 // serviceKeys are the keys that service reads.
 func serviceKeys() []string {
-	return []string{"injector", "breaker", "failure", "timeout", "fallback", "pool", "retry", "bulkhead", "defect"}
+	return []string{"injector", "breaker", "failure", "timeout", "fallback", "pool", "retry", "bulkhead", "paging", "defect"}
 }
 
 // services are all dependencies of the reference service, each with its settings.

@@ -11,17 +11,18 @@ import (
 
 // The keys of a phase's load that say what it is.
 const (
-	shapeRate    = "rate"
-	shapeRamp    = "ramp"
-	shapeSteps   = "steps"
-	shapeBurst   = "burst"
-	shapeClients = "clients"
-	shapeCalls   = "calls"
+	shapeRate     = "rate"
+	shapeRamp     = "ramp"
+	shapeSteps    = "steps"
+	shapeBurst    = "burst"
+	shapeClients  = "clients"
+	shapeSessions = "sessions"
+	shapeCalls    = "calls"
 )
 
 // shapes are the keys of a phase's load of which it has one.
 func shapes() []string {
-	return []string{shapeRate, shapeRamp, shapeSteps, shapeBurst, shapeClients, shapeCalls}
+	return []string{shapeRate, shapeRamp, shapeSteps, shapeBurst, shapeClients, shapeSessions, shapeCalls}
 }
 
 // detail is a key of a phase's load that says more of some shapes.
@@ -47,7 +48,7 @@ func (r *reader) phaseLoad(p *Phase, m *yamldoc.Map) {
 	load, duration := m.Get("load").Map("{rate: 100/s}"), m.Get("duration")
 	defer load.Done()
 	shape := load.Choice(shapes()...)
-	r.shape(p, load, shape)
+	r.shape(p, m, load, shape)
 	for _, d := range details() {
 		if v := load.Get(d.key); v.Exists() && !slices.Contains(d.of, shape) {
 			load.Lacks(v, d.of, "goes with %s%s", strings.Join(d.of, ", "), insteadOf(shape))
@@ -73,7 +74,7 @@ func insteadOf(shape string) string {
 }
 
 // shape reads the key that a load has, or else the rate of all phases.
-func (r *reader) shape(p *Phase, load *yamldoc.Map, shape string) {
+func (r *reader) shape(p *Phase, m, load *yamldoc.Map, shape string) {
 	switch shape {
 	case shapeRate:
 		rate, _ := load.Get(shape).Rate()
@@ -87,6 +88,8 @@ func (r *reader) shape(p *Phase, load *yamldoc.Map, shape string) {
 	case shapeClients:
 		p.Clients = &Clients{N: load.Get(shape).Count(1, 1)}
 		p.Clients.ThinkMin, p.Clients.ThinkMax = think(load.Get("think"))
+	case shapeSessions:
+		p.Sessions = r.sessions(p, m, load.Get(shape))
 	case shapeCalls:
 		p.Calls = r.calls(p, load)
 	default:
@@ -195,9 +198,9 @@ func (r *reader) calls(p *Phase, load *yamldoc.Map) *Calls {
 // lasts reads how long a phase takes, where its load does not say so.
 func (p *Phase) lasts(m *yamldoc.Map, duration yamldoc.Value, shape string) {
 	switch shape {
-	case shapeCalls:
+	case shapeCalls, shapeSessions:
 		if duration.Exists() {
-			duration.Problemf("is not for a phase of calls, which ends with its last call")
+			duration.Problemf("is not for a phase of %s, which ends with its last call", shape)
 		}
 		return
 	case shapeSteps:
@@ -260,6 +263,8 @@ func (p *Phase) inFlight(timeout time.Duration) (most float64, atOnce int) {
 		return float64(p.Calls.Concurrency), p.Calls.Concurrency
 	case p.Clients != nil:
 		return float64(p.Clients.N), p.Clients.N
+	case p.Sessions != nil:
+		return float64(p.Sessions.Users), p.Sessions.Users
 	case p.Burst != nil:
 		volleys := 1.0
 		if p.Burst.Every > 0 {

@@ -235,3 +235,13 @@ func failure(v yamldoc.Value) match.Failure {
 	}
 	return f
 }
+
+// httpFailure is what counts as a failure to the reference service.
+func httpFailure(v yamldoc.Value) match.Failure {
+	f := failure(v)
+	if v.Exists() && (f.GRPC || len(f.Codes) > 0) {
+		v.Problemf("the reference service speaks HTTP/1.1, over which there is no gRPC; leave the words of grpc out, or launch a service of your own")
+	}
+	f.GRPC, f.Codes = false, nil
+	return f
+}

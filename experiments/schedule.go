@@ -10,7 +10,7 @@ import (
 // has a part in it. It is nil for a phase of calls or of clients, where each call
 // waits for another.
 func (p Phase) Schedule(seed uint64) pace.Schedule {
-	if p.Calls != nil || p.Clients != nil {
+	if p.ClosedLoop() {
 		return nil
 	}
 	var s pace.Rate
@@ -51,7 +51,7 @@ func (r Rate) constant() pace.Constant { return pace.Constant{Num: r.Num, Per: r
 func (p Phase) Peak(within time.Duration) int {
 	rates := []Rate{p.Rate}
 	switch {
-	case p.Calls != nil || p.Clients != nil:
+	case p.ClosedLoop():
 		return 0
 	case p.Ramp != nil:
 		rates = []Rate{p.Ramp.From, p.Ramp.To}

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/faultline-go/faultline/assert"
+	"github.com/faultline-go/faultline/target/match"
 )
 
 // Schema returns the format of an experiment as a JSON Schema (2020-12), for
@@ -63,7 +64,7 @@ func definitions() schema {
 	}
 	word := pattern(`[A-Za-z0-9][A-Za-z0-9._-]*`, "letters, digits, _ and -")
 	word["type"] = []string{"string", "number", "boolean"}
-	failed := pattern(`([1-5]xx|[1-5][0-9][0-9]|reset|eof|timeout|slow ?> ?`+duration+`)`, "")
+	failed := pattern(`([1-5]xx|[1-5][0-9][0-9]|reset|eof|timeout|grpc(: ?(`+strings.Join(match.GRPCCodes(), "|")+`))?|slow ?> ?`+duration+`)`, "")
 	return schema{
 		textDef:       schema{"type": []string{"string", "number", "boolean"}},
 		nameDef:       word,

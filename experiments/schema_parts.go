@@ -45,6 +45,7 @@ func serviceSchema() keys {
 		"pool":     count(1),
 		"retry":    object(keys{"attempts": count(2), "wait": ref(durationDef)}, "attempts"),
 		"bulkhead": count(1),
+		"paging":   object(keys{"items": count(1), "page": count(1), "on_switch": oneOf(Switches()...)}, "items", "page"),
 		"defect":   oneOf(Defects()...),
 	}
 }
@@ -145,7 +146,7 @@ func loadSchema() schema {
 
 // phaseSchema is a pause, a phase that ends by itself, or one with a duration.
 func phaseSchema() schema {
-	ends := anyKey(shapeCalls, shapeSteps)
+	ends := anyKey(shapeCalls, shapeSessions, shapeSteps)
 	return object(keys{
 		"name": ref(nameDef), "pause": ref(durationDef), "duration": ref(durationDef), "measure": boolean(),
 		"targets": some(ref(nameDef)), "load": shapesSchema(), "faults": list(faultSchema()),
@@ -175,9 +176,10 @@ func shapesSchema() schema {
 		shapeSteps:    list(step).with("minItems", 1),
 		shapeBurst:    object(keys{"calls": count(1), "every": ref(durationDef)}, "calls", "every"),
 		shapeClients:  count(1),
+		shapeSessions: sessionsSchema(),
 		shapeCalls:    count(1),
 		"arrivals":    oneOf("even", "poisson"),
-		"think":       {"anyOf": []schema{ref(durationDef), object(keys{"uniform": uniformSchema()}, "uniform")}},
+		"think":       thinkSchema(),
 		"concurrency": count(1), "gap": ref(durationDef), "until": oneOf("open", "closed"), "breaker": ref(nameDef),
 	}).with("oneOf", of).with("dependentRequired", map[string][]string{"breaker": {"until"}})
 }

@@ -39,6 +39,9 @@ func ruleSchemas() map[string]ruleSchema {
 		assert.FallbackForbidden{}.Kind(): {value: object(keys{
 			"routes": some(ref(pathDef)), "methods": some(methodSchema()),
 		})},
+		assert.FallbackContinuity{}.Kind(): {value: object(keys{
+			"items": name, "source": name, "told": some(name),
+		}, "items"), beside: keys{"breaker": name}},
 		assert.RecoveryTime{}.Kind(): {value: object(keys{
 			"max": duration, "target": ref(criteria), "for": duration,
 		}, "max", "target", "for"), beside: keys{"breaker": name}},

@@ -28,7 +28,7 @@ func readmeRows() map[string]row {
 			sections = nil
 			for i, part := range strings.Split(line, "`") {
 				if i%2 == 1 {
-					sections = append(sections, part+".")
+					sections = append(sections, places(part)...)
 				}
 			}
 		case strings.HasPrefix(line, "| `"):
@@ -40,6 +40,20 @@ func readmeRows() map[string]row {
 		}
 	}
 	return rows
+}
+
+// places are where the keys below a heading stand. LATENCY, as README.md says, is any place
+// of a law.
+func places(heading string) []string {
+	law, isLaw := strings.CutPrefix(heading, "LATENCY.")
+	if !isLaw {
+		return []string{heading + "."}
+	}
+	var all []string
+	for _, at := range []string{"latency", "tcp.up.latency", "tcp.down.latency", "websocket.messages[].delay"} {
+		all = append(all, "phases[].faults[]."+at+"."+law+".")
+	}
+	return all
 }
 
 // text is a row as a description.
@@ -95,8 +109,8 @@ func describeAll(parts []schema, path string, rows map[string]row) []schema {
 // described is a part with what the reference says of it.
 func described(s schema, path string, rows map[string]row) schema {
 	out := maps.Clone(s)
-	if text := rows[path].text(); text != "" {
-		out["description"] = text
+	if r, ok := rows[path]; ok && r.text() != "" {
+		out["description"] = r.text()
 	}
 	describe(out, path+".", rows)
 	return out

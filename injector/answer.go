@@ -91,7 +91,7 @@ func (x *exchange) answer(a answer) ending {
 	if err := http.NewResponseController(x.w.ResponseWriter).Flush(); err != nil || x.w.err != nil {
 		return x.gone()
 	}
-	return ending{outcome: trace.OutcomeAnswered, status: a.status, at: x.w.last}
+	return ending{outcome: trace.OutcomeAnswered, status: a.status, grpc: x.grpcSent(a), at: x.w.last}
 }
 
 // answerWriter notes what is answered, and when its last part began to be sent.

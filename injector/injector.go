@@ -76,7 +76,8 @@ type Injector struct {
 	stub    answer
 	addr    string
 	door    *door
-	room    *room // of TLS; nil: plain
+	alarm   *alarm // nil: the runtime's timers
+	room    *room  // of TLS; nil: plain
 	budget  *budget
 	meter   *meter
 	envoy   *envoyFaults // nil: requests ask for none
@@ -139,6 +140,9 @@ func Start(ctx context.Context, cfg Config) (*Injector, error) {
 	}
 	if cfg.Lease > 0 {
 		i.leased.Store(new(time.Now().Add(cfg.Lease)))
+	}
+	if i.door.own { // Another network may be one of a test's own time.
+		i.alarm = newAlarm()
 	}
 	i.serving.Go(i.keep)
 	serve := func() error { return i.server.Serve(watched{i.door, i}) }
@@ -332,6 +336,9 @@ func (i *Injector) Close() error {
 	// only now that its accept loop has ended.
 	_ = i.server.Close()
 	i.work.Wait()
+	if i.alarm != nil {
+		i.alarm.close()
+	}
 	i.rest()
 	return i.failure
 }

@@ -39,6 +39,7 @@ type exchange struct {
 type ending struct {
 	outcome trace.Outcome
 	status  int
+	grpc    string // of an answer; empty: it is none of gRPC
 	at      time.Time
 	left    bool // the caller closed before the answer was complete
 	cut     bool // the connection must not carry anything more
@@ -84,7 +85,7 @@ func (i *Injector) serve(w http.ResponseWriter, r *http.Request) {
 	e := x.play()
 	at := i.offset(e.at)
 	i.cfg.Recorder.Departed(handle, func(a *trace.Attempt) {
-		a.Outcome, a.Status, a.Detail = e.outcome, e.status, x.told(e.detail)
+		a.Outcome, a.Status, a.GRPC, a.Detail = e.outcome, e.status, e.grpc, x.told(e.detail)
 		if a.Stream = e.status == http.StatusSwitchingProtocols; a.Stream {
 			a.Closed = i.offset(time.Now())
 		}
@@ -308,10 +309,21 @@ func (x *exchange) sleep(t time.Time, enough <-chan struct{}) bool {
 	if d <= 0 {
 		return x.r.Context().Err() == nil
 	}
-	timer := time.NewTimer(d)
-	defer timer.Stop()
+	var rung <-chan struct{}
+	var fired <-chan time.Time
+	if x.alarm != nil {
+		b := x.alarm.at(t)
+		defer x.alarm.drop(b)
+		rung = b.rung
+	} else {
+		timer := time.NewTimer(d)
+		defer timer.Stop()
+		fired = timer.C
+	}
 	select {
-	case <-timer.C:
+	case <-rung:
+		return true
+	case <-fired:
 		return true
 	case <-enough:
 		return true

@@ -258,9 +258,9 @@ func (x *exchange) endOfStream(a answer) bool {
 
 // afterwards is what becomes of the connection after the end of the stream.
 func (x *exchange) afterwards(a answer, f fault.Form) ending {
-	e := ending{outcome: trace.OutcomeAnswered, status: a.status, at: x.w.last}
+	e := ending{outcome: trace.OutcomeAnswered, status: a.status, grpc: x.grpcSent(a), at: x.w.last}
 	if (fault.Form{Malformed: f.Malformed}).Ends() != "" {
-		e.outcome, e.status = trace.OutcomeFIN, 0
+		e.outcome, e.status, e.grpc = trace.OutcomeFIN, 0, ""
 	}
 	if x.stream.Sent() != nil {
 		return x.gone()

@@ -20,31 +20,20 @@ import (
 
 // useUpstream makes the real dependency at u answer healthy requests.
 func (i *Injector) useUpstream(u *url.URL) {
-	transport := &http.Transport{
-		// No Proxy: what the environment names is not between SUT and
-		// dependency, so it must not be between injector and dependency.
-		DialContext:        i.cfg.DialUpstream,
-		DisableCompression: true, // bodies pass as they are
-		// Many, so that load does not use up the machine's ports; briefly, as a
-		// server that closes an idle connection just then would look broken.
-		MaxIdleConnsPerHost: 1024,
-		IdleConnTimeout:     time.Second,
-	}
+	to := i.roadsTo(u)
 	if u.Scheme == "h2c" {
 		h2c := *u
 		h2c.Scheme = "http"
 		u = &h2c
-		transport.Protocols = new(http.Protocols)
-		transport.Protocols.SetUnencryptedHTTP2(true)
 	}
-	i.rest = transport.CloseIdleConnections
+	i.rest = to.closeIdle
 	i.healthy = &httputil.ReverseProxy{
-		Transport:     transport,
+		Transport:     to,
 		Rewrite:       func(p *httputil.ProxyRequest) { rewrite(p, u) },
 		FlushInterval: -1, // a stream stays a stream
 		ErrorHandler:  unreachable,
 
-		ModifyResponse: takeUpgrade,
+		ModifyResponse: noteAnswer,
 		ErrorLog:       slog.NewLogLogger(i.log.Handler(), slog.LevelDebug),
 	}
 }
@@ -66,22 +55,44 @@ func rewrite(p *httputil.ProxyRequest, u *url.URL) {
 	}
 }
 
-// noAnswer is where unreachable leaves its error for the exchange.
-type noAnswer struct{ error }
+// asking is where the proxy leaves for the exchange what came of asking the upstream.
+type asking struct {
+	h2  bool           // the caller speaks HTTP/2
+	err error          // why there is no answer to pass on
+	got *http.Response // its trailers come with the end of its body
+}
 
-// noAnswerKey is the context key of a *noAnswer.
-type noAnswerKey struct{}
+// askingKey is the context key of an *asking.
+type askingKey struct{}
 
 // unreachable notes that the upstream gave no answer.
 func unreachable(_ http.ResponseWriter, r *http.Request, err error) {
-	if n, ok := r.Context().Value(noAnswerKey{}).(*noAnswer); ok {
-		n.error = err
+	if n, ok := r.Context().Value(askingKey{}).(*asking); ok {
+		n.err = err
 	}
+}
+
+// noteAnswer notes that it did.
+func noteAnswer(res *http.Response) error {
+	if n, ok := res.Request.Context().Value(askingKey{}).(*asking); ok {
+		n.got = res
+		if n.trailersOnly() {
+			return errTaken
+		}
+	}
+	return takeUpgrade(res)
+}
+
+// trailersOnly reports whether the answer is one of gRPC that is a head and nothing else. Its head
+// has to end the stream, or clients look for the status in trailers and find none; of a proxy's
+// answer, the end comes apart.
+func (n *asking) trailersOnly() bool {
+	return n.h2 && n.got != nil && n.got.ContentLength == 0 && len(n.got.Trailer) == 0 && n.got.Header.Get("Grpc-Status") != ""
 }
 
 // forward has the upstream answer.
 func (x *exchange) forward() (e ending) {
-	var failed noAnswer
+	asked := asking{h2: x.stream != nil}
 	defer func() {
 		switch p := recover(); p {
 		case nil:
@@ -91,31 +102,43 @@ func (x *exchange) forward() (e ending) {
 			panic(p)
 		}
 	}()
-	asked := x.r.WithContext(context.WithValue(x.r.Context(), noAnswerKey{}, &failed))
+	r := x.r.WithContext(context.WithValue(x.r.Context(), askingKey{}, &asked))
 	if x.socketRule() != nil {
-		asked, socket := x.askForSocket(asked)
-		x.healthy.ServeHTTP(x.w, asked)
+		r, socket := x.askForSocket(r)
+		x.healthy.ServeHTTP(x.w, r)
 		if socket.conn != nil {
 			return x.relay(socket.conn, socket.header)
 		}
 	} else if x.form() == (fault.Form{}) && !x.resetsInAnswer() {
-		x.healthy.ServeHTTP(x.w, asked)
+		x.healthy.ServeHTTP(x.w, r)
 	} else {
 		kept := &capture{header: http.Header{}}
-		x.healthy.ServeHTTP(kept, asked)
-		if failed.error == nil && x.r.Context().Err() == nil && !x.body.failed.Load() {
+		x.healthy.ServeHTTP(kept, r)
+		if asked.err == nil && x.r.Context().Err() == nil && !x.body.failed.Load() {
 			return x.replyKept(kept)
 		}
 	}
+	if asked.trailersOnly() {
+		return x.reply(answer{status: asked.got.StatusCode, header: asked.got.Header})
+	}
+	return x.passedOn(&asked)
+}
+
+// passedOn is the end of an exchange whose answer the proxy sent, or had none to send.
+func (x *exchange) passedOn(asked *asking) ending {
 	switch {
-	case failed.error == nil && x.w.err == nil:
-		return ending{outcome: trace.OutcomeAnswered, status: x.w.status, at: x.w.last}
-	case x.r.Context().Err() != nil || x.body.failed.Load() || failed.error == nil:
+	case asked.err == nil && x.w.err == nil:
+		e := ending{outcome: trace.OutcomeAnswered, status: x.w.status, at: x.w.last}
+		if asked.got != nil {
+			e.grpc = x.grpcOf(asked.got.Header, asked.got.Trailer, false, false)
+		}
+		return e
+	case x.r.Context().Err() != nil || x.body.failed.Load() || asked.err == nil:
 		return x.gone()
 	}
-	e = x.answer(newAnswer(fault.Respond{
+	e := x.answer(newAnswer(fault.Respond{
 		Status: http.StatusBadGateway,
-		Body:   fmt.Sprintf("faultline: injector %s could not reach its upstream %s: %v\n", x.cfg.Name, x.cfg.Upstream, failed.error),
+		Body:   fmt.Sprintf("faultline: injector %s could not reach its upstream %s: %v\n", x.cfg.Name, x.cfg.Upstream, asked.err),
 	}))
 	if e.outcome == trace.OutcomeAnswered {
 		e.outcome = trace.OutcomeUpstream

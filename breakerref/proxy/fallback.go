@@ -12,6 +12,10 @@ func (s *service) answer(c *call, w http.ResponseWriter, r *http.Request, out ou
 		s.cache.put(cacheLine(r), out.answer, s.now())
 	}
 	switch {
+	case out.good() && s.Paging != nil:
+		s.Paging.write(w, r, SourcePrimary)
+	case s.Paging != nil:
+		s.Paging.write(w, r, SourceSecondary)
 	case out.good() && s.Defect != FallbackAlways:
 		writeAnswer(w, r, out.answer, SourcePrimary)
 	case s.fallBack(c, w, r):

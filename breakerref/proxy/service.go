@@ -34,6 +34,8 @@ type Service struct {
 	Fallback         *Answer       // nil: none
 	FallbackDelay    time.Duration // how long the fallback takes
 
+	Paging *Paging // what it answers, by itself, in place of all these; nil: it lists nothing
+
 	Pool   int    // most connections to the dependency at a time; 0: no limit
 	Defect Defect // empty: none
 }
@@ -151,11 +153,19 @@ func (s Service) check() (primary, secondary *url.URL, err error) {
 	if s.Model != nil {
 		problems = append(problems, s.Model.Validate(), CheckModel(s.Model, s.Defect))
 	}
-	problems = append(problems, s.ValidatePolicies(), s.Defect.check(s))
+	problems = append(problems, s.ValidatePolicies(), s.Defect.check(s), s.Paging.check(), s.pagesAlone())
 	if s.Fallback != nil {
 		problems = append(problems, checkAnswer("the fallback", s.Fallback))
 	}
 	return primary, secondary, errors.Join(problems...)
+}
+
+// pagesAlone refuses other sources beside a list, which would never be asked.
+func (s Service) pagesAlone() error {
+	if s.Paging != nil && (s.Secondary != "" || s.CacheGood > 0 || s.Fallback != nil) {
+		return errors.New("a service that lists items has its own second source: it can have no secondary, cache or fallback")
+	}
+	return nil
 }
 
 // parseUpstream returns a base URL, or what is wrong with it.

@@ -341,9 +341,18 @@ func TestMovable(t *testing.T) {
 			t.Errorf("%q: the plan that is carried out has changed to %q", dir, plan.SUT.Launch.Dir)
 		}
 	}
-	plan := &experiments.Plan{}
-	if got, err := movable(plan, "some/folder"); got != plan || err != nil {
+	if got, err := movable(&experiments.Plan{}, "some/folder"); err != nil || got.SUT.Launch != nil {
 		t.Errorf("nothing is launched: %+v, %v", got, err)
+	}
+	for file, want := range map[string]string{"": "", "ca.pem": filepath.Join(abs, "ca.pem"), "../ca.pem": filepath.Join(filepath.Dir(abs), "ca.pem"), filepath.Join(abs, "x.pem"): filepath.Join(abs, "x.pem")} {
+		plan := &experiments.Plan{Injectors: []experiments.Injector{{Name: "plain"}, {Name: "payments", TLS: &experiments.TLS{CAFile: file}}}}
+		got, err := movable(plan, "some/folder")
+		if err != nil || got.Injectors[1].TLS.CAFile != want || got.Injectors[0].TLS != nil {
+			t.Errorf("%q: %+v, %v; want %q", file, got.Injectors, err, want)
+		}
+		if plan.Injectors[1].TLS.CAFile != file {
+			t.Errorf("%q: the plan that is carried out has changed", file)
+		}
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -73,11 +74,14 @@ ended. The first phase begins at once, or with --play first when the first reque
 comes; after the last one inject ends, or with --then stays in it or begins again.
 A ratio or latency that changes does so on the clock of its phase.
 
+Flags have the most common faults. All others (answers cut or dripped, HTTP/2, gRPC,
+TLS, WebSocket, connections of a database, laws of latency, ramps) are written in FILE;
+docs/live-faults.md has the least such file, and experiments/README.md every key.
+
 A line on standard error tells of every second in which something arrived or
-ended. The last line
-names what was decided for all requests: with the same seed and the same order of
-arrival it is the same. The faults are gone as soon as faultline is, however it ends: they live in
-it, and its port is closed.
+ended. The last line, "ledger", names what was decided for all requests: with the
+same seed and the same order of arrival it is the same. The faults are gone as soon
+as faultline is, however it ends: they live in it, and its port is closed.
 
 With --control, another process can read what happens, replace the plan, add a fault
 for some time, and clear all of them; with --lease, faults end by themselves when
@@ -88,7 +92,8 @@ as its max.
 
 Exit codes: 0 all phases were played, 2 bad usage or definition, 3 it could not
 listen or write its trace, 130 or 143 interrupted.`,
-		Example: `  faultline inject --upstream http://127.0.0.1:9902 --latency 100ms-2s --ratio 40%
+		Example: `  faultline inject --respond 503 --ratio 30%
+  faultline inject --upstream http://127.0.0.1:9902 --latency 100ms-2s --ratio 40%
   faultline inject --listen 127.0.0.1:0 --body '{"state":"PAID"}' --respond 503 --path '/charges*' --trace back.jsonl
   faultline inject --phase outage experiments/quickstart.yaml
   faultline inject --play first --then loop experiments/quickstart.yaml`,
@@ -118,17 +123,17 @@ func (f *injectFlags) set() *pflag.FlagSet {
 	flags.SortFlags = false
 	f.given = flags.Changed
 	flags.StringVar(&f.listen, "listen", "127.0.0.1:9901", "loopback `ADDRESS` to listen on; port 0 is chosen by the system")
-	flags.StringVar(&f.upstream, "upstream", "", "`URL` of the real dependency, which answers what no fault hits")
+	flags.StringVar(&f.upstream, "upstream", "", "`URL` of the real dependency, which answers what no fault hits; h2c://HOST:PORT for gRPC without TLS")
 	flags.Var(&f.status, "status", "without --upstream: status of the answer to what no fault hits")
 	flags.StringVar(&f.body, "body", "", "without --upstream: its body")
 	flags.Var(&f.respond, "respond", "fault: answer with this `STATUS`, such as 503")
 	flags.BoolVar(&f.reset, "reset", false, "fault: reset the connection (RST)")
 	flags.BoolVar(&f.closing, "close", false, "fault: close the connection without an answer (FIN)")
 	flags.BoolVar(&f.hang, "hang", false, "fault: never answer")
-	flags.Var(&f.malformed, "malformed", "fault: an answer that is not what HTTP, or its own head, says")
+	flags.Var(&f.malformed, "malformed", "fault: an answer that is not what HTTP, or its own head, says; `KIND` is "+strings.Join(f.malformed.allowed, ", "))
 	flags.BoolVar(&f.stealth, "stealth", false, "with --reset and --close: not a byte before; many clients then resend the request and hide the fault")
-	flags.BoolVar(&f.refuse, "refuse", false, "fault: nobody listens, and the port is kept: all connections are refused")
-	flags.BoolVar(&f.unreachable, "unreachable", false, "fault: no connection is answered, so that callers run into their connect timeout; on Linux")
+	flags.BoolVar(&f.refuse, "refuse", false, "fault: nobody listens, and the port is kept: all connections are refused, and none is counted")
+	flags.BoolVar(&f.unreachable, "unreachable", false, "fault: no connection is answered, so that callers run into their connect timeout, and none is counted; on Linux")
 	flags.BoolVar(&f.deaf, "deaf", false, "fault: all connections are accepted, and none is read from")
 	flags.Var(&f.latency, "latency", "fault: this much later; alone, or before --respond, --reset or --close")
 	flags.Var(&f.ratio, "ratio", "the fault hits this share of the requests, evenly spread")

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"os"
 	"strings"
 	"time"
@@ -75,9 +76,17 @@ func (f controlFlags) config(given func(string) bool) (*control.Config, error) {
 		}
 	}
 	if err := c.Check(); err != nil {
-		return nil, fmt.Errorf("--control: %w", err)
+		return nil, fmt.Errorf("--control: %w%s", err, f.wayOut())
 	}
 	return c, nil
+}
+
+// wayOut says by which flags an address may be called from elsewhere.
+func (f controlFlags) wayOut() string {
+	if _, _, err := net.SplitHostPort(f.addr); err != nil {
+		return ""
+	}
+	return "\nthe name is given by --control-host, the token by --control-token-file"
 }
 
 // jump is the wish for another phase.

@@ -34,7 +34,7 @@ func TestInjectControlUsage(t *testing.T) {
 		{"--control=", "--control needs an address, as 127.0.0.1:9900\n"},
 		{"--control here", "--control: address here: write host:port, as 127.0.0.1:9900\n"},
 		{"--control 0.0.0.0:1", `address 0.0.0.0:1 is not on loopback; whoever reaches it can break what is behind it, so allow "0.0.0.0" by its name`},
-		{"--control 0.0.0.0:1 --control-host 0.0.0.0", "--control: address 0.0.0.0:1 is not on loopback and needs a token\n"},
+		{"--control 0.0.0.0:1 --control-host 0.0.0.0", "--control: address 0.0.0.0:1 is not on loopback and needs a token\nthe name is given by --control-host, the token by --control-token-file\n"},
 		{"--control 127.0.0.1:1 --control-token-file testdata/no-such-file", "--control-token-file: open testdata"},
 		{"--control 127.0.0.1:1 --control-token-file " + empty, "it is empty; write a long word"},
 		{"--control 127.0.0.1:1 --lease 0s", `invalid argument "0s" for "--lease" flag: write a duration above 0, as 5s` + see},
@@ -123,7 +123,7 @@ func TestInjectIsControlled(t *testing.T) {
 	out, said := p.ends(t, 130)
 	wants(t, out, "control API at http://"+ctl+", described by http://"+ctl+"/openapi.json\n",
 		"  all faults end when nobody has sent POST http://"+ctl+"/v1/lease for 10m\n")
-	wants(t, said, "in all 4 arrived, 2 hit | 200:2 418:1 503:1\n")
+	wants(t, said, "in all 4 arrived, 2 hit, 1 spared by a limit | 200:2 418:1 503:1\n")
 	if !refused(t, ctl) {
 		t.Error("the API listens still")
 	}

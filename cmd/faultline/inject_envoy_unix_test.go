@@ -34,7 +34,8 @@ func TestInjectEnvoyHeaders(t *testing.T) {
 		}
 	}
 	p.signal(t, syscall.SIGINT)
-	p.ends(t, 130)
+	out, _ := p.ends(t, 130)
+	wants(t, out, "\n  and what requests ask for by headers x-envoy-fault-*\n")
 }
 
 func TestInjectEnvoyHeadersOfBytes(t *testing.T) {

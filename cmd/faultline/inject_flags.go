@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -26,8 +27,11 @@ func (f injectFlags) dependency() error {
 		errs = append(errs, fmt.Errorf("--listen %s: inject listens on loopback only, as 127.0.0.1:9901", f.listen))
 	}
 	if f.upstream != "" || f.given("upstream") {
-		if u, err := url.Parse(f.upstream); err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
-			errs = append(errs, fmt.Errorf("--upstream %s: write the dependency's URL, as http://127.0.0.1:9902", f.upstream))
+		switch u, err := url.Parse(f.upstream); {
+		case err != nil || u.Host == "" || !slices.Contains([]string{"http", "https", "h2c"}, u.Scheme):
+			errs = append(errs, fmt.Errorf("--upstream %s: write the dependency's URL, as http://127.0.0.1:9902, or h2c://127.0.0.1:9902 for gRPC without TLS", f.upstream))
+		case u.Scheme == "h2c" && u.Port() == "":
+			errs = append(errs, fmt.Errorf("--upstream %s: it has no port; write it as h2c://127.0.0.1:50051", f.upstream))
 		}
 		for _, flag := range []string{"status", "body"} {
 			if f.given(flag) {

@@ -42,6 +42,11 @@ func (f injectFlags) playable(file string, phases []injectPhase, injectors int) 
 		errs = append(errs, fmt.Errorf("--play first: phase %s of %s lets nobody in, so the first request would never come; leave it out", phases[0].Name, file))
 	}
 	for _, p := range phases {
+		if !p.endless && p.Sessions != nil {
+			errs = append(errs, fmt.Errorf("%s: phase %s lasts until its users have made their rounds, and nobody knows here when that is; choose one phase, as: faultline inject --phase %s %s",
+				file, p.Name, p.Name, file))
+			continue
+		}
 		if !p.endless && p.Duration == 0 && p.lockedOut(injectors) {
 			errs = append(errs, fmt.Errorf("%s: phase %s lasts until its %d calls have come, and lets nobody in; choose one phase, as: faultline inject --phase %s %s",
 				file, p.Name, p.Calls.N, p.Name, file))

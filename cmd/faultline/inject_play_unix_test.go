@@ -135,7 +135,7 @@ func TestInjectBeginsWithTheFirstRequest(t *testing.T) {
 	listening(t, addr)
 	time.Sleep(900 * time.Millisecond) // Had it begun before, the fault would be over.
 	got := ask(t, 1, http.MethodGet, "http://"+addr)
-	p.says(t, "phase 1 of 2: healthy, 1s: respond 503 to 100%, from 800ms on 0% of requests")
+	p.says(t, "phase 1 of 2: healthy, 1s: respond 503 to a share .100%, from 800ms on 0%. of requests")
 	p.says(t, "phase 2 of 2: again, 200ms")
 	p.ends(t, 0)
 	tr := ledgerOf(t, file)

@@ -209,6 +209,9 @@ func describeInjection(in injection, running []*injector.Injector, cas map[strin
 			name = cfg.Name + " "
 		}
 		fmt.Fprintf(&b, "%slistening on %s, %s%s\n", name, i.URL(), healthyInWords(cfg), trustInWords(cfg, cas))
+		if cfg.EnvoyHeaders {
+			b.WriteString("  and what requests ask for by headers x-envoy-fault-*\n")
+		}
 	}
 	if in.byFlags {
 		fmt.Fprintf(&b, "  fault%s\n", faultsInWords(in, in.phases[0]))
@@ -231,7 +234,10 @@ func faultsInWords(in injection, p injectPhase) string {
 	if len(all) == 0 {
 		return ": none, the dependency is healthy"
 	}
-	return ": " + strings.Join(all, "; ")
+	if len(all) == 1 {
+		return ": " + all[0]
+	}
+	return ":\n    " + strings.Join(all, "\n    ")
 }
 
 // actionInWords says what a fault does.
@@ -243,11 +249,11 @@ func actionInWords(r fault.Rule) string {
 			fmt.Fprintf(&b, "respond %d", r.Respond.Status)
 		}
 	case fault.ActionPass:
-		if r.H2 == nil {
-			b.WriteString("pass")
-		}
-		if r.WebSocket != nil {
-			b.WriteString(" with " + r.WebSocket.String())
+		switch {
+		case r.WebSocket != nil:
+			b.WriteString("WebSocket with " + r.WebSocket.String())
+		case r.H2 == nil:
+			b.WriteString("healthy answer")
 		}
 	case fault.ActionRefuse:
 		return "refuse all connections"
@@ -298,9 +304,9 @@ func ruleInWords(r fault.Rule) string {
 		b.WriteString(" " + r.Match.Method)
 	}
 	if r.Action.Layer() == fault.LayerRequest {
-		b.WriteString(" requests")
+		b.WriteString(" request" + severalEnd(r.Select))
 	} else {
-		b.WriteString(" connections")
+		b.WriteString(" connection" + severalEnd(r.Select))
 	}
 	if r.Match.Path != "" {
 		b.WriteString(" of " + r.Match.Path)
@@ -322,12 +328,20 @@ func ruleInWords(r fault.Rule) string {
 	return b.String()
 }
 
+// severalEnd is the end of what is counted.
+func severalEnd(s fault.Select) string {
+	if s.Kind == fault.SelectFirst && s.First == 1 {
+		return ""
+	}
+	return "s"
+}
+
 // selectionInWords says which of the requests that match are hit; what is counted
 // comes after it.
 func selectionInWords(s fault.Select) string {
 	part := (&share{Num: s.Num, Den: s.Den}).String()
 	if s.Ramp != nil {
-		part = s.Ramp.String()
+		part = "a share (" + s.Ramp.String() + ")"
 	}
 	switch s.Kind {
 	case fault.SelectAll:
@@ -339,6 +353,9 @@ func selectionInWords(s fault.Select) string {
 	case fault.SelectRandom:
 		return fmt.Sprintf(" to %s, at random, of", part)
 	case fault.SelectFirst:
+		if s.First == 1 {
+			return " to the first"
+		}
 		return fmt.Sprintf(" to the first %d", s.First)
 	case fault.SelectAfter:
 		return fmt.Sprintf(" to all but the first %d", s.After)

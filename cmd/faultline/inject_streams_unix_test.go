@@ -48,7 +48,9 @@ func TestInjectStreams(t *testing.T) {
 		t.Fatal(err)
 	}
 	p := begin(t, exec.Command("faultline", "inject", "--phase", "broken", "--trace", ledger, file))
-	p.says(t, "phase broken, until Ctrl-C: database down close after 0 bytes to the first 1 connections; feed pass with corrupt to client, close 1013 after 1 messages to all requests that match websocket")
+	p.says(t, "phase broken, until Ctrl-C:$")
+	p.says(t, "^    database down close after 0 bytes to the first connection$")
+	p.says(t, "^    feed WebSocket with corrupt to client, close 1013 after 1 messages to all requests that match websocket")
 	listening(t, feed)
 	// To see whether somebody listens takes a connection, and the first one at the database is hit.
 	if got := ask(t, 2, http.MethodGet, "http://"+database); got != "cut 200 stored" {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"net/http"
 	"strconv"
 	"strings"
 	"sync"
@@ -27,6 +28,7 @@ type teller struct {
 // tally counts requests, those that have ended by how they did.
 type tally struct {
 	arrived, hit int
+	spared       int // by a limit
 	ended        map[end]int
 	unreached    string // the injector whose upstream was not there
 	cut          bool   // what it cannot pass on is a connection
@@ -36,10 +38,11 @@ type tally struct {
 type end struct {
 	outcome trace.Outcome
 	status  int
-	left    bool // by the caller
+	grpc    string // of an answer of gRPC
+	left    bool   // by the caller
 }
 
-func endOf(a trace.Attempt) end { return end{a.Outcome, a.Status, a.Abandon != trace.None} }
+func endOf(a trace.Attempt) end { return end{a.Outcome, a.Status, a.GRPC, a.Abandon != trace.None} }
 
 // newTeller returns one that counts what is recorded from now on.
 func newTeller(rec *trace.Recorder, say func(string, ...any)) *teller {
@@ -53,6 +56,9 @@ func (t *teller) arrived(a trace.Attempt) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.now.arrived++
+	if a.Spared != "" && !passedOn(a) {
+		t.now.spared++
+	}
 	if a.Rule != "" && !passedOn(a) {
 		t.now.hit++
 	}
@@ -67,6 +73,9 @@ func (t *teller) departed(a trace.Attempt) {
 	t.now.ended[endOf(a)]++
 	if a.Rule != "" && passedOn(a) {
 		t.now.hit++
+	}
+	if a.Spared != "" && passedOn(a) {
+		t.now.spared++
 	}
 	if a.Outcome == trace.OutcomeUpstream {
 		t.now.unreached, t.now.cut = a.Injector, a.Stream
@@ -115,6 +124,9 @@ func (t *teller) line() {
 // total tells what came altogether.
 func (t *teller) total() {
 	parts := []string{fmt.Sprintf("in all %d arrived, %d hit", t.last.arrived, t.last.hit)}
+	if t.last.spared > 0 {
+		parts[0] += fmt.Sprintf(", %d spared by a limit", t.last.spared)
+	}
 	words := map[string]int{}
 	for e, n := range t.last.ended {
 		words[e.word()] += n
@@ -137,10 +149,13 @@ func (t *teller) count() tally {
 // unreachable is how an attempt is called whose upstream was not there.
 const unreachable = "unreachable"
 
-// word says how an attempt ended: its status, or what happened to its connection.
+// word says how an attempt ended: its status, that of gRPC if HTTP has nothing to say, or what happened to its connection.
 func (e end) word() string {
 	switch e.outcome {
 	case trace.OutcomeAnswered:
+		if e.grpc != "" && e.status == http.StatusOK {
+			return e.grpc
+		}
 		if e.status == 0 { // It was no answer, but a connection that both sides closed.
 			return "through"
 		}

@@ -30,7 +30,8 @@ func TestInjectUsage(t *testing.T) {
 		{"--latency 0s", `invalid argument "0s" for "--latency" flag: a latency is longer than nothing, as 200ms` + see},
 		{"--listen here", "--listen here: write host:port, as 127.0.0.1:9901\n"},
 		{"--listen :9901", "--listen :9901: inject listens on loopback only, as 127.0.0.1:9901\n"},
-		{"--upstream 127.0.0.1:1", "--upstream 127.0.0.1:1: write the dependency's URL, as http://127.0.0.1:9902\n"},
+		{"--upstream 127.0.0.1:1", "--upstream 127.0.0.1:1: write the dependency's URL, as http://127.0.0.1:9902, or h2c://127.0.0.1:9902 for gRPC without TLS\n"},
+		{"--upstream h2c://127.0.0.1", "--upstream h2c://127.0.0.1: it has no port; write it as h2c://127.0.0.1:50051\n"},
 		{"--upstream http://127.0.0.1:1 --body x", "--body does not go with --upstream, which answers what no fault hits; leave out one of them\n"},
 		{"--respond 503 --reset", "--respond and --reset: a request can suffer one of these; leave out the others\n"},
 		{"--refuse --first 3", "--first is of requests, and --refuse is for all that connect; leave out one of them\n"},
@@ -49,14 +50,14 @@ func TestInjectUsage(t *testing.T) {
 		{"--phase outrage " + quick, "--phase outrage: " + quick + " has no such phase; did you mean outage?\n"},
 		{"--phase xyzzy " + quick, "has no such phase; there are baseline, warm-trip, warm-rest, warm-close, trip, outage, probes, recovery\n"},
 		{"--play soon", `invalid argument "soon" for "--play" flag: allowed are now and first` + see},
-		{"--then stop", `invalid argument "stop" for "--then" flag: allowed are end and stay and loop`},
+		{"--then stop", `invalid argument "stop" for "--then" flag: allowed are end, stay and loop`},
 		{"--play first", "--play is about the phases of an experiment; name its file, as in: faultline inject --play first --then loop experiments/quickstart.yaml\n"},
 		{"--then loop", "--then is about the phases of an experiment"},
 		{"--phase outage --then stay " + quick, "--then says what comes after the last phase, and one that --phase names lasts until Ctrl-C; leave out one of them\n"},
 		{"--reset " + quick, "--reset does not go with an experiment, which says all of this itself; leave out one of them\n"},
 		{"../../experiments/quikstart.yaml", "../../experiments/quikstart.yaml: no such file; did you mean ../../experiments/quickstart.yaml?\n"},
 		{"--trace testdata", "--trace testdata: is a folder; name a file"},
-		{"--listen x --upstream y --reset --hang --path z", "--upstream y: write the dependency's URL, as http://127.0.0.1:9902\n--reset and --hang: "},
+		{"--listen x --upstream y --reset --hang --path z", "--upstream y: write the dependency's URL, as http://127.0.0.1:9902, or h2c://127.0.0.1:9902 for gRPC without TLS\n--reset and --hang: "},
 	} {
 		code, stdout, stderr := call(append([]string{"inject"}, strings.Fields(tt.args)...)...)
 		if code != 2 || stdout != "" || !strings.Contains(stderr, tt.say) {
@@ -81,8 +82,8 @@ func TestInjectRule(t *testing.T) {
 		{"--unreachable", &fault.Rule{Action: "unreachable", Select: fault.Select{Kind: "all"}}, ": unreachable to all connections"},
 		{"--deaf", &fault.Rule{Action: "deaf", Select: fault.Select{Kind: "all"}}, ": deaf to all connections"},
 		{"--close --stealth", &fault.Rule{Action: "close", Stealth: true, Select: fault.Select{Kind: "all"}}, ": close before the first byte to all requests"},
-		{"--malformed chunk --first 2", &fault.Rule{Action: "pass", Form: fault.Form{Malformed: "chunk"}, Select: fault.Select{Kind: "first", First: 2}}, ": pass, malformed chunk, to the first 2 requests"},
-		{"--latency 2s", &fault.Rule{Action: "pass", Latency: fault.Latency{Min: 2e9, Max: 2e9}, Select: fault.Select{Kind: "all"}}, ": pass after 2s to all requests"},
+		{"--malformed chunk --first 2", &fault.Rule{Action: "pass", Form: fault.Form{Malformed: "chunk"}, Select: fault.Select{Kind: "first", First: 2}}, ": healthy answer, malformed chunk, to the first 2 requests"},
+		{"--latency 2s", &fault.Rule{Action: "pass", Latency: fault.Latency{Min: 2e9, Max: 2e9}, Select: fault.Select{Kind: "all"}}, ": healthy answer after 2s to all requests"},
 		{"--latency 100ms-2s --respond 500", &fault.Rule{Action: "respond", Respond: fault.Respond{Status: 500}, Latency: fault.Latency{Min: 1e8, Max: 2e9}, Select: fault.Select{Kind: "all"}}, ": respond 500 after 100ms-2s to all requests"},
 	} {
 		var f injectFlags
@@ -135,7 +136,7 @@ func TestSelectionInWords(t *testing.T) {
 		t.Errorf("%q, want %q", got, want)
 	}
 	late := fault.Rule{Action: fault.ActionPass, Select: fault.Select{Kind: fault.SelectAll}, Latency: fault.Latency{Exponential: &fault.Exponential{Mean: 1e8}}}
-	if got, want := ruleInWords(late), "pass after exponential (p50 69.3ms, p90 230ms, p99 461ms, mean 100ms) to all requests"; got != want {
+	if got, want := ruleInWords(late), "healthy answer after exponential (p50 69.3ms, p90 230ms, p99 461ms, mean 100ms) to all requests"; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
 }
@@ -202,7 +203,7 @@ func TestStreamsInWords(t *testing.T) {
 		{fault.Rule{Action: fault.ActionPass, Select: all, Match: fault.Match{WebSocket: true}, WebSocket: &fault.WebSocket{
 			Accept: fault.AcceptWrong, Messages: []fault.WSMessage{{To: fault.ToServer, Do: fault.WSDrop}}, NoPong: &all, IgnoreClose: true,
 			Close: &fault.WSClose{After: 3, Code: 1011}, Stall: &fault.WSStall{After: 2},
-		}}, "pass with accept wrong, drop to server, close 1011 after 3 messages, stall after 2 messages, no pong, no answer to a close to all requests that match websocket"},
+		}}, "WebSocket with accept wrong, drop to server, close 1011 after 3 messages, stall after 2 messages, no pong, no answer to a close to all requests that match websocket"},
 	} {
 		if got := ruleInWords(tt.rule); got != tt.want {
 			t.Errorf("%q, want %q", got, tt.want)
@@ -215,6 +216,7 @@ func TestNobodyComesToALockedDoor(t *testing.T) {
 	shut := map[string][]fault.Rule{"payments": {{Action: fault.ActionRefuse}}}
 	counted := experiments.Phase{Name: "counted", Calls: &experiments.Calls{N: 3}, Faults: shut}
 	timed := experiments.Phase{Name: "timed", Duration: time.Second, Faults: shut}
+	users := experiments.Phase{Name: "users", Sessions: &experiments.Sessions{Users: 1, Rounds: 1}}
 	const file = "a.yaml"
 	for _, tt := range []struct {
 		play      string
@@ -228,6 +230,8 @@ func TestNobodyComesToALockedDoor(t *testing.T) {
 		{playFirst, timed, false, 1, "--play first: phase timed of a.yaml lets nobody in, so the first request would never come; leave it out"},
 		{playNow, counted, false, 1, "a.yaml: phase counted lasts until its 3 calls have come, and lets nobody in; choose one phase, as: faultline inject --phase counted a.yaml"},
 		{playNow, counted, true, 1, ""},
+		{playNow, users, false, 1, "a.yaml: phase users lasts until its users have made their rounds, and nobody knows here when that is; choose one phase, as: faultline inject --phase users a.yaml"},
+		{playNow, users, true, 1, ""},
 		{playNow, counted, false, 2, ""},
 	} {
 		f := injectFlags{given: func(string) bool { return false }, play: choice{word: tt.play}}

@@ -25,7 +25,7 @@ func healthyInWords(cfg injector.Config) string {
 // tcpInWords says what a fault does to connections, and to which.
 func tcpInWords(r fault.Rule) string {
 	var b strings.Builder
-	b.WriteString(r.TCP.String() + selectionInWords(r.Select) + " connections")
+	b.WriteString(r.TCP.String() + selectionInWords(r.Select) + " connection" + severalEnd(r.Select))
 	if r.Match.Peer != "" {
 		b.WriteString(" of " + r.Match.Peer)
 	}

@@ -81,22 +81,43 @@ func (a app) measure(ctx context.Context, f runFlags, j job) (*run.Result, error
 }
 
 // movable is a plan that does the same wherever its file lies: the folder that the
-// service is launched in no longer depends on that of the experiment.
+// service is launched in and the files of certificates no longer depend on that of the
+// experiment.
 func movable(p *experiments.Plan, folder string) (*experiments.Plan, error) {
-	if p.SUT.Launch == nil {
-		return p, nil
-	}
-	launch := *p.SUT.Launch
-	if !filepath.IsAbs(launch.Dir) {
-		dir, err := filepath.Abs(filepath.Join(folder, launch.Dir))
-		if err != nil {
+	moved := *p
+	if p.SUT.Launch != nil {
+		launch := *p.SUT.Launch
+		moved.SUT.Launch = &launch
+		if err := anchor(&launch.Dir, folder); err != nil {
 			return nil, fmt.Errorf("find the folder that the service is launched in: %w", err)
 		}
-		launch.Dir = dir
 	}
-	moved := *p
-	moved.SUT.Launch = &launch
+	moved.Injectors = slices.Clone(p.Injectors)
+	for i := range moved.Injectors {
+		in := &moved.Injectors[i]
+		if in.TLS == nil || in.TLS.CAFile == "" {
+			continue
+		}
+		secured := *in.TLS
+		in.TLS = &secured
+		if err := anchor(&secured.CAFile, folder); err != nil {
+			return nil, fmt.Errorf("find the certificate of injector %s: %w", in.Name, err)
+		}
+	}
 	return &moved, nil
+}
+
+// anchor makes a path absolute that is relative to a folder.
+func anchor(path *string, folder string) error {
+	if filepath.IsAbs(*path) {
+		return nil
+	}
+	abs, err := filepath.Abs(filepath.Join(folder, *path))
+	if err != nil {
+		return err
+	}
+	*path = abs
+	return nil
 }
 
 // conclude judges what was recorded and says what it comes to.

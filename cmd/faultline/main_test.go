@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/rogpeppe/go-internal/testscript"
 	"github.com/spf13/cobra"
@@ -198,4 +199,17 @@ func TestExamples(t *testing.T) {
 		}
 	}
 	check(app{}.root())
+}
+
+// What help says of flags stands beside them, also on a narrow screen.
+func TestHelpOfFlagsIsNarrow(t *testing.T) {
+	for _, cmd := range (app{}).root().Commands() {
+		_, help, _ := call(cmd.Name(), "--help")
+		_, flags, _ := strings.Cut(help, "\nFlags:\n")
+		for line := range strings.Lines(flags) {
+			if n := utf8.RuneCountInString(strings.TrimSuffix(line, "\n")); n > 105 {
+				t.Errorf("faultline %s --help: a line of %d characters: %s", cmd.Name(), n, line)
+			}
+		}
+	}
 }

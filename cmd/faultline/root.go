@@ -117,9 +117,10 @@ func (a app) root() *cobra.Command {
 		Short: "Prove from outside what a circuit breaker does",
 		Long: `faultline stands on both sides of a system under test: it sends the client
 traffic and it is the failing dependency. From what both sides saw it infers
-what the circuit breaker did, and judges it.`,
+what the circuit breaker did, and judges it. README.md has a first experiment,
+experiments/README.md every key of one.`,
 		Example: `  faultline run experiments/quickstart.yaml
-  faultline inject --phase outage experiments/quickstart.yaml
+  faultline inject --respond 503 --ratio 30%
   faultline target --upstream http://127.0.0.1:9901`,
 		Version:       toolVersion(),
 		SilenceErrors: true, // main prints them
@@ -137,6 +138,7 @@ what the circuit breaker did, and judges it.`,
 	root.SetOut(a.stdout)
 	root.SetErr(a.stderr)
 	root.SetFlagErrorFunc(flagError)
+	root.SetUsageTemplate(strings.ReplaceAll(root.UsageTemplate(), ".FlagUsages", ".FlagUsagesWrapped 100"))
 	root.SetHelpCommand(helpCommand())
 	root.AddCommand(a.runCommand(), a.planCommand(), a.schemaCommand(), a.injectCommand(), a.targetCommand(), a.selftestCommand(), a.importCommand(), a.versionCommand())
 	addCompletion(root)
@@ -208,7 +210,8 @@ type choice struct {
 // String implements pflag.Value.
 func (c *choice) String() string { return c.word }
 
-// Type implements pflag.Value; it is what help shows of the flag's value.
+// Type implements pflag.Value; it is what help shows of the flag's value. A flag of many
+// words names them in its text: help makes all flags as wide as the widest.
 func (c *choice) Type() string { return strings.Join(c.allowed, "|") }
 
 // Set implements pflag.Value.
@@ -218,8 +221,17 @@ func (c *choice) Set(word string) error {
 		if meant := yamldoc.Nearest(word, c.allowed); meant != "" {
 			near = "; did you mean " + meant + "?"
 		}
-		return fmt.Errorf("allowed are %s%s", strings.Join(c.allowed, " and "), near)
+		return fmt.Errorf("allowed are %s%s", enumerated(c.allowed), near)
 	}
 	c.word = word
 	return nil
+}
+
+// enumerated lists words as a person does.
+func enumerated(words []string) string {
+	last := len(words) - 1
+	if last < 1 {
+		return strings.Join(words, "")
+	}
+	return strings.Join(words[:last], ", ") + " and " + words[last]
 }

@@ -56,9 +56,9 @@ test. The report goes to standard output, the course of the run to standard
 error.
 
 Exit codes: 0 all passed, 1 an assertion failed, 2 bad usage or definition, 3
-could not tell, 4 aborted by a safety condition, 130 or 143 interrupted. Ctrl-C
-once stops the load, clears the faults and judges what there is; twice kills a
-launched service that does not end.`,
+could not tell, 130 or 143 interrupted. Ctrl-C once stops the load, clears the
+faults and judges what there is; twice kills a launched service that does not
+end.`,
 		Example: `  faultline run experiments/quickstart.yaml
   faultline run --out out/quickstart --junit junit.xml experiments/quickstart.yaml
   faultline run --format json --quiet experiments/quickstart.yaml

@@ -45,6 +45,7 @@ With --defect it is wrong in one way:
 			return a.runTarget(cmd.Context(), f)
 		},
 	}
+	cmd.Flags().SortFlags = false // Some tell of those above them.
 	f.register(cmd.Flags())
 	return cmd
 }

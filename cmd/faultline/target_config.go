@@ -89,7 +89,7 @@ func (f *targetFlags) register(flags *pflag.FlagSet) {
 	flags.IntVar(&f.permitted, "permitted-calls", 3, "probes when half-open")
 	flags.Var(&f.slowOver, "slow-over", "calls that take longer are slow")
 	flags.Var(&f.slowRate, "slow-rate", "share of slow calls that opens the breaker")
-	flags.Var(&f.model, "model", "another breaker in place of Resilience4j's, with its own defaults; the flags above change what it has")
+	flags.Var(&f.model, "model", "another breaker in place of Resilience4j's, with its own defaults, which the flags above change; `NAME` is "+strings.Join(f.model.allowed, ", "))
 	flags.IntVar(&f.failures, "failures", 0, "failures that open a --model which counts them")
 	flags.Var(&f.timeout, "timeout", "patience with the dependency, up to the end of its answer; 0s is without end")
 	flags.IntVar(&f.status, "fallback-status", http.StatusOK, "status of the fallback")

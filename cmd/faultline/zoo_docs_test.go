@@ -22,8 +22,8 @@ func TestZooDocs(t *testing.T) {
 	}
 	text := strings.NewReplacer("127.0.0.1:9901", vacant(t), "127.0.0.1:9900", vacant(t)).Replace(string(page))
 	blocks := regexp.MustCompile("(?s)```sh\n(.*?)```").FindAllStringSubmatch(text, -1)
-	if len(blocks) != 6 {
-		t.Fatalf("%d blocks of commands, not 6", len(blocks))
+	if len(blocks) != 7 {
+		t.Fatalf("%d blocks of commands, not 7", len(blocks))
 	}
 	cmd := exec.Command("/bin/sh", "-c", "exec "+blocks[0][1])
 	stream, err := cmd.StdoutPipe()
@@ -33,7 +33,7 @@ func TestZooDocs(t *testing.T) {
 	if begins(t, cmd, stream, "described by") == nil {
 		t.Fatal("it never said where its API is")
 	}
-	want := []string{"", `"id":"added/1"`, `faultline_rule_configured_ratio{injector="dependency",phase="inject",rule="added/1",action="respond"} 0.3333`, `"id":"added/2"`, `"cleared":["dependency"]`, `"lapsed":false`}
+	want := []string{"", `"id":"added/1"`, `faultline_rule_configured_ratio{injector="dependency",phase="inject",rule="added/1",action="respond"} 0.3333`, `"id":"added/2"`, `"id":"added/3"`, `"cleared":["dependency"]`, `"lapsed":false`}
 	for n, b := range blocks[1:] {
 		out, err := exec.CommandContext(t.Context(), "/bin/sh", "-c", "set -e\n"+b[1]).CombinedOutput()
 		if err != nil || !strings.Contains(string(out), want[n+1]) {

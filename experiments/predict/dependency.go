@@ -15,7 +15,8 @@ import (
 type dependency struct {
 	*playing
 	in     *experiments.Injector
-	number int // among the dependencies
+	grpc   bool // its callers speak gRPC
+	number int  // among the dependencies
 	player *fault.Player
 	faults *fault.Phase // of the phase
 	during string
@@ -39,6 +40,7 @@ type reply struct {
 	outcome trace.Outcome
 	answer  *fault.Respond // of a complete answer; nil: one of a dependency that faultline does not play
 	status  int
+	grpc    string // as a trace records it
 }
 
 // visit is one request at the dependency.
@@ -59,7 +61,7 @@ func newDependency(w *playing, number int) (*dependency, error) {
 	if err != nil {
 		return nil, err
 	}
-	d := &dependency{playing: w, in: in, number: number, player: p}
+	d := &dependency{playing: w, in: in, grpc: speaksGRPC(w.plan, *in), number: number, player: p}
 	d.enter(probePhase)
 	return d, nil
 }
@@ -193,6 +195,7 @@ func (v *visit) act() {
 			if s := d.in.Stub.Status; s != 0 {
 				good.status = s
 			}
+			good.grpc = grpcOf(d.grpc, d.in.Stub.Respond, rule.Form)
 		}
 		v.answer(good, took, rule)
 	case fault.ActionHang:
@@ -206,7 +209,7 @@ func (v *visit) act() {
 		if rule.Respond.GRPC != nil {
 			status = http.StatusOK
 		}
-		v.answer(reply{outcome: trace.OutcomeAnswered, answer: &rule.Respond, status: status}, 0, rule)
+		v.answer(reply{outcome: trace.OutcomeAnswered, answer: &rule.Respond, status: status, grpc: grpcOf(d.grpc, rule.Respond, rule.Form)}, 0, rule)
 	}
 }
 
@@ -269,7 +272,7 @@ func (v *visit) end(r reply, left bool) {
 	v.ended, v.waiting = true, nil
 	d := v.dep
 	a := &d.trace.Attempts[v.attempt]
-	a.Outcome, a.Status = r.outcome, r.status
+	a.Outcome, a.Status, a.GRPC = r.outcome, r.status, r.grpc
 	if left {
 		a.Abandon = d.now
 	} else {
@@ -291,6 +294,7 @@ func failed(f match.Failure, r reply) bool {
 	case trace.OutcomeFIN, trace.OutcomeHang:
 		return f.EOF
 	default:
-		return f.Status(r.status)
+		is, _ := f.Answer(r.status, r.grpc)
+		return is
 	}
 }

@@ -24,6 +24,8 @@ func loadWords(p experiments.Phase) string {
 		return callsWords(*p.Calls)
 	case p.Clients != nil:
 		return clientsWords(*p.Clients)
+	case p.Sessions != nil:
+		return sessionsWords(*p.Sessions)
 	case p.Burst != nil:
 		return fmt.Sprintf("%d at once, every %s", p.Burst.Calls, p.Burst.Every)
 	case p.Ramp != nil:
@@ -176,6 +178,7 @@ func supposed(plan *experiments.Plan) []string {
 		}
 	}
 	out = append(out, streamsSupposed(plan)...)
+	out = append(out, sessionsSupposed(plan)...)
 	out = append(out, supposedOfDoors(plan)...)
 	if ref := plan.SUT.Reference; ref != nil {
 		return append(out, otherwise(plan, ref)...)

@@ -137,7 +137,7 @@ func Of(plan *experiments.Plan) (*Forecast, error) {
 		return nil, err
 	}
 	sluggish := ideal
-	if slices.ContainsFunc(plan.Phases, func(p experiments.Phase) bool { return p.Calls != nil || p.Clients != nil }) {
+	if slices.ContainsFunc(plan.Phases, func(p experiments.Phase) bool { return p.ClosedLoop() }) {
 		if sluggish, err = play(plan, slow, defect{}, len(ideal.trace.Calls)); err != nil {
 			return nil, err
 		}
@@ -145,7 +145,7 @@ func Of(plan *experiments.Plan) (*Forecast, error) {
 	report := assert.Evaluate(plan.Spec(), ideal.trace)
 	f := &Forecast{
 		Experiment: plan.Name, File: plan.File, Seed: plan.Seed,
-		Breakers: timelines(plan, ideal), phases: ideal.trace.Phases, Supposed: supposed(plan),
+		Breakers: unguided(plan, ideal, timelines(plan, ideal)), phases: ideal.trace.Phases, Supposed: supposed(plan),
 	}
 	f.load(plan, ideal, sluggish.trace)
 	f.Waits = waits(plan, ideal.phases)

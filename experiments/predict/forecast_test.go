@@ -30,6 +30,9 @@ func TestShippedExperimentsCanBeDecided(t *testing.T) {
 	for _, file := range append(files, catalogue...) {
 		t.Run(file, func(t *testing.T) {
 			f := forecast(t, read(t, file))
+			if strings.HasSuffix(file, "/scenario-paging.yaml") {
+				t.Skip("it sends sessions, of which TestSessionsAreNotPredicted")
+			}
 			if bad := undecided(f); len(bad) > 0 {
 				t.Errorf("cannot be decided: %v", bad)
 			}

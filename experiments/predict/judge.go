@@ -42,6 +42,10 @@ func (j *judging) one(v assert.Verdict) (Assertion, error) {
 		out.Reason = fmt.Sprintf("fault %s is of connections at %s that calls may share: what it does to a call is up to what is said on them", rule, injector)
 		return out, nil
 	}
+	if reason := bySessions(j.plan, a); reason != "" {
+		out.Can, out.Observed, out.Reason, out.Remedy = NotPredicted, "", reason, "run it"
+		return out, nil
+	}
 	for _, name := range breakersOf(j.plan, a) {
 		if _, declared := config(j.plan, name); !declared {
 			out.Can, out.Observed = NotPredicted, ""

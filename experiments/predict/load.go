@@ -14,6 +14,8 @@ func (w *playing) load(i int) {
 		w.callsMode(i)
 	case p.Clients != nil:
 		w.clients(i)
+	case p.Sessions != nil:
+		w.sessions(i)
 	default:
 		w.openLoop(i)
 	}

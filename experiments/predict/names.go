@@ -12,7 +12,7 @@ import (
 
 // pause reports whether a phase sends nothing.
 func pause(p experiments.Phase) bool {
-	return p.Calls == nil && p.Clients == nil && p.Schedule(0).Count(p.Duration) == 0
+	return !p.ClosedLoop() && p.Schedule(0).Count(p.Duration) == 0
 }
 
 // config is what a breaker is declared to be, if it is.
@@ -54,26 +54,31 @@ func forbiddenTargets(plan *experiments.Plan, r assert.FallbackForbidden) []stri
 	return names
 }
 
+// looksAt is the injector whose attempts a rule looks at, or the targets whose calls it does;
+// neither: all of them.
+func looksAt(plan *experiments.Plan, rule assert.Rule) (injector string, targets []string) {
+	switch r := rule.(type) {
+	case assert.AbandonedAfter:
+		return r.Injector, nil
+	case assert.DownstreamCalls:
+		return r.Injector, nil
+	case assert.Share:
+		return "", r.Targets
+	case assert.Latency:
+		return "", r.Targets
+	case assert.FallbackForbidden:
+		return "", forbiddenTargets(plan, r)
+	}
+	return "", nil
+}
+
 // breakersOf are the breakers whose states decide about an assertion: the one that
 // its rule names, or those that the calls it looks at ask.
 func breakersOf(plan *experiments.Plan, a assert.Assertion) []string {
 	if b := named(a.Rule); b != "" {
 		return []string{b}
 	}
-	var injector string
-	var targets []string
-	switch r := a.Rule.(type) {
-	case assert.AbandonedAfter:
-		injector = r.Injector
-	case assert.DownstreamCalls:
-		injector = r.Injector
-	case assert.Share:
-		targets = r.Targets
-	case assert.Latency:
-		targets = r.Targets
-	case assert.FallbackForbidden:
-		targets = forbiddenTargets(plan, r)
-	}
+	injector, targets := looksAt(plan, a.Rule)
 	var names []string
 	for _, b := range plan.Breakers {
 		asked := len(targets) == 0 || slices.ContainsFunc(targets, func(t string) bool { return slices.Contains(b.Targets, t) })
@@ -106,6 +111,8 @@ func named(r assert.Rule) string {
 	case assert.ShortLatency:
 		return r.Breaker
 	case assert.FallbackShare:
+		return r.Breaker
+	case assert.FallbackContinuity:
 		return r.Breaker
 	case assert.RecoveryTime:
 		return r.Breaker

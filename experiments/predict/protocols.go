@@ -61,10 +61,12 @@ func unforeseen(plan *experiments.Plan, a assert.Assertion) (reason, remedy stri
 	}
 	for _, name := range lookedAt(plan, a) {
 		in := plan.Injectors[slices.IndexFunc(plan.Injectors, func(in experiments.Injector) bool { return in.Name == name })]
-		if in.Stub != nil && experiments.Refuses(in.Stub.GRPC) {
-			return fmt.Sprintf("whether the service takes the answer of gRPC of %s for a failure is not declared", name), "run it"
+		rules := until(plan, a.Phase, name)
+		if what := uncounted(plan, in, rules); what != "" {
+			return fmt.Sprintf("whether the service takes the answer of gRPC of %s for a failure is not declared", what),
+				"give an OK a message (messages: \"\" is an empty one), name it in the breaker's failure, as grpc:no_status, grpc:unreadable or grpc:no_message, or run it"
 		}
-		for _, r := range until(plan, a.Phase, name) {
+		for _, r := range rules {
 			why := open(r)
 			if why == "" && multiplexed(in) && endsConnection(r) {
 				why = "other requests may share the connection that it ends, and clients may send a request again, which is not declared"
@@ -101,8 +103,6 @@ func open(r fault.Rule) string {
 		return "other requests may share the connection that is reset, which is not declared"
 	case h != nil && h.Reset != nil && (h.Reset.Code == refusedStream || h.Reset.Code.Storms()):
 		return "clients may send a request again, which is not declared"
-	case experiments.Refuses(r.Respond.GRPC):
-		return "it is a matter of which answers of gRPC the service takes for failures, which is not declared"
 	}
 	return ""
 }
@@ -134,18 +134,9 @@ func lookedAt(plan *experiments.Plan, a assert.Assertion) []string {
 			}
 		}
 	}
-	var targets []string
-	switch r := a.Rule.(type) {
-	case assert.AbandonedAfter:
-		return []string{r.Injector}
-	case assert.DownstreamCalls:
-		return []string{r.Injector}
-	case assert.Share:
-		targets = r.Targets
-	case assert.Latency:
-		targets = r.Targets
-	case assert.FallbackForbidden:
-		targets = forbiddenTargets(plan, r)
+	injector, targets := looksAt(plan, a.Rule)
+	if injector != "" {
+		return []string{injector}
 	}
 	var at []string
 	for _, in := range plan.Injectors {
@@ -174,6 +165,7 @@ func protocolsSupposed(plan *experiments.Plan) []string {
 		if http2 {
 			out = append(out, "it speaks HTTP/2 to "+in.Name)
 		}
+		out = append(out, grpcSupposed(plan, in)...)
 		if in.TLS != nil {
 			out = append(out, "it trusts the certificate of "+in.Name)
 		}

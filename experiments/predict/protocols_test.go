@@ -45,8 +45,9 @@ func TestProtocols(t *testing.T) {
 		"h2: abort":                                                        {after, "RST under all streams"},
 		"h2: { goaway: { last: none } }":                                   {after, "GOAWAY NO_ERROR for all requests"},
 		"h2: { goaway: { fin: true } }":                                    {after, "GOAWAY NO_ERROR and FIN"},
-		"grpc: UNAVAILABLE":                                                {after, "gRPC UNAVAILABLE"},
-		"grpc: { end: no_trailers }":                                       {after, "gRPC without trailers"},
+		"grpc: UNAVAILABLE":                                                {decided, "gRPC UNAVAILABLE"},
+		"grpc: { end: no_trailers }":                                       {decided, "gRPC without trailers"},
+		"grpc: { messages: aGk=, frame: compressed }":                      {after, "gRPC OK with the last message compressed"},
 		"settings: { initial_window_size: 1KiB, no_window_updates: true }": {after, "HTTP/2 with a window of 1KiB, no WINDOW_UPDATE"},
 		"TLS tls: expired":                                                 {after, "TLS expired"},
 		"TLS tls: { alert: 40 }, first: 2, match: { sni: '*.local' }":      {after, "first 2 TLS alert 40 for sni *.local"},
@@ -57,7 +58,11 @@ func TestProtocols(t *testing.T) {
 			if secured {
 				tls = "tls: true,"
 			}
-			f := forecast(t, strings.NewReplacer("INJECTOR", tls, "FAULT", fault).Replace(streams))
+			stub := "status: 200"
+			if strings.HasPrefix(fault, "grpc") {
+				stub = "grpc: { messages: '' }"
+			}
+			f := forecast(t, strings.NewReplacer("INJECTOR", tls, "FAULT", fault, "status: 200", stub).Replace(streams))
 			if diff := cmp.Diff(want.undecided, undecided(f)); diff != "" {
 				t.Errorf("what cannot be decided (-want +got):\n%s", diff)
 			}
@@ -80,7 +85,7 @@ func TestSharedConnections(t *testing.T) {
 		"close: true": true, "garbage: 10B": true, "cut: { at: body, by: close }": true, "cut: { at: start }": true, "reset: true, stealth: true": true,
 		"connection: close": true, "reset: true": false, "cut: { at: body }": false, "connection: tell": false, "hang: true": false,
 	} {
-		for answers, multiplexed := range map[string]bool{stub: false, "stub: { grpc: OK, latency: 2ms }": true, "tls: { protocols: h2 }, " + stub: true, "tls: true, " + stub: false} {
+		for answers, multiplexed := range map[string]bool{stub: false, "stub: { grpc: { messages: '' }, latency: 2ms }": true, "tls: { protocols: h2 }, " + stub: true, "tls: true, " + stub: false} {
 			src := strings.NewReplacer("INJECTOR", "", stub, answers, "FAULT", fault).Replace(streams)
 			if got := about(t, forecast(t, src), "calls").Can == predict.NotPredicted; got != (shared && multiplexed) {
 				t.Errorf("%s with %s: not predicted is %v", fault, answers, got)
@@ -104,5 +109,49 @@ func TestStormsAreWarnedOf(t *testing.T) {
 		if len(f.Warnings) != want {
 			t.Errorf("%s: warnings %v", code, f.Warnings)
 		}
+	}
+}
+
+// What a breaker counts of gRPC decides what is foreseen of it.
+func TestGRPCFailures(t *testing.T) {
+	const opens = `
+  - { id: opens, breaker.opens: payments, phase: trip }
+`
+	for _, tc := range []struct {
+		failure, fault string
+		want           predict.Can
+	}{
+		{"[5xx, reset, eof, timeout, grpc]", "grpc: UNAVAILABLE", predict.CanDecide},
+		{"[grpc:UNAVAILABLE]", "grpc: UNAVAILABLE", predict.CanDecide},
+		{"[grpc:UNAVAILABLE]", "grpc: NOT_FOUND", predict.CannotDecide},
+		{"[5xx]", "grpc: UNAVAILABLE", predict.CannotDecide},
+		{"[grpc]", "grpc: { end: no_trailers }", predict.CanDecide},
+		{"[grpc:UNAVAILABLE]", "grpc: { end: no_trailers }", predict.NotPredicted},
+		{"[grpc:no_status]", "grpc: { end: no_trailers }", predict.CanDecide},
+		{"[grpc]", "respond: { status: 503 }", predict.CanDecide},
+		{"[grpc]", "grpc: OK", predict.NotPredicted},
+		{"[grpc, grpc:no_message]", "grpc: OK", predict.CanDecide},
+		{"[grpc]", "grpc: { messages: aGk=, frame: compressed }", predict.NotPredicted},
+		{"[grpc, grpc:unreadable]", "grpc: { messages: aGk=, frame: compressed }", predict.CanDecide},
+		{"[grpc]", "grpc: { messages: aGk= }, malformed: flipped_bytes", predict.NotPredicted},
+		{"[grpc]", "grpc: { headers: { content-type: text/plain } }", predict.NotPredicted},
+		{"[grpc]", "grpc: { messages: aGk=, end: reset, code: CANCEL }", predict.CannotDecide},
+		{"[reset]", "grpc: { messages: aGk=, end: reset, code: CANCEL }", predict.CanDecide},
+	} {
+		src := strings.NewReplacer("INJECTOR", "", "FAULT", tc.fault, "status: 200", "grpc: { messages: '' }", "wait: 1s,", "wait: 1s, failure: "+tc.failure+",").Replace(streams) + opens[1:]
+		if got := about(t, forecast(t, src), "opens"); got.Can != tc.want {
+			t.Errorf("failure %s, fault %s: %s, want %s: %s", tc.failure, tc.fault, got.Can, tc.want, got.Reason)
+		}
+	}
+}
+
+// A stub of HTTP is no good dependency to who speaks gRPC.
+func TestHTTPStubForGRPC(t *testing.T) {
+	f := forecast(t, strings.NewReplacer("INJECTOR", "", "FAULT", "grpc: UNAVAILABLE").Replace(streams))
+	if got := about(t, f, "fine"); got.Can != predict.Contradicts {
+		t.Errorf("%s: %s", got.Can, got.Reason)
+	}
+	if said := strings.Join(f.Supposed, "\n"); !strings.Contains(said, "it speaks gRPC to payments, and takes what its stub answers, which is HTTP, for a failure") {
+		t.Errorf("supposed is %s", said)
 	}
 }

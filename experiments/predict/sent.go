@@ -22,24 +22,42 @@ func (f *Forecast) load(plan *experiments.Plan, ideal run, sluggish *trace.Trace
 		ph := Phase{
 			Name: p.Name, Measure: p.Measure, Load: loadWords(p), Faults: faultWords(plan, p),
 			Lasts: spanOf(a.To-a.From, b.To-b.From), AtOnce: ideal.phases[i].peak, Requests: countOf(a.Sent, b.Sent),
-			Unsent: a.Saturated, Rate: peakRate(p), States: stateWords(plan, ideal.phases, i), Targets: []Tally{}, Attempts: []Tally{},
+			Unsent: a.Saturated, Rate: peakRate(p), States: stateWords(plan, ideal.phases, i), Targets: []Tally{},
 		}
-		for k, t := range plan.Targets {
-			n := countOf(calls[[2]string{p.Name, t.Name}], late[[2]string{p.Name, t.Name}])
-			if n.Most > 0 {
+		for _, t := range plan.Targets {
+			if n := countOf(calls[[2]string{p.Name, t.Name}], late[[2]string{p.Name, t.Name}]); n.Most > 0 {
 				ph.Targets = append(ph.Targets, Tally{t.Name, n})
 			}
-			f.Targets[k].N = f.Targets[k].N.plus(n)
 		}
-		for _, in := range plan.Injectors {
-			if n := ideal.phases[i].arrivals[in.Name]; n > 0 && in.TCP == nil { // How many connections those take is not known.
-				ph.Attempts = append(ph.Attempts, Tally{in.Name, Count{n, n}})
-			}
-		}
+		ph.Attempts = arrived(plan, ideal.phases[i])
+		ph.bound(plan, i)
+		f.add(ph.Targets)
 		f.Phases = append(f.Phases, ph)
 		f.Duration = Span{f.Duration.Least + ph.Lasts.Least, f.Duration.Most + ph.Lasts.Most}
 		f.Requests = f.Requests.plus(ph.Requests)
 	}
+}
+
+// add adds the requests of a phase to those of all.
+func (f *Forecast) add(requests []Tally) {
+	for k, t := range f.Targets {
+		for _, of := range requests {
+			if of.Name == t.Name {
+				f.Targets[k].N = t.N.plus(of.N)
+			}
+		}
+	}
+}
+
+// arrived counts the attempts of a phase.
+func arrived(plan *experiments.Plan, ran played) []Tally {
+	out := []Tally{}
+	for _, in := range plan.Injectors {
+		if n := ran.arrivals[in.Name]; n > 0 && in.TCP == nil { // How many connections those take is not known.
+			out = append(out, Tally{in.Name, Count{n, n}})
+		}
+	}
+	return out
 }
 
 // plus adds two counts.
@@ -75,6 +93,8 @@ func about(plan *experiments.Plan) int {
 			n += p.Calls.N
 		case p.Clients != nil:
 			n += p.Clients.N
+		case p.Sessions != nil:
+			n += p.Sessions.Users * p.Sessions.Rounds
 		default:
 			n += p.Schedule(plan.Seed).Count(p.Duration)
 		}

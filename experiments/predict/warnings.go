@@ -103,7 +103,7 @@ func holds(plan *experiments.Plan, p experiments.Phase) []Warning {
 					Remedy: fmt.Sprintf("set hold.max to %s at most", limit/5*3-late),
 				})
 			}
-			if most := p.Peak(r.Hold.Max); p.Calls == nil && p.Clients == nil && most < r.Hold.Probes+r.Hold.Rejected {
+			if most := p.Peak(r.Hold.Max); !p.ClosedLoop() && most < r.Hold.Probes+r.Hold.Rejected {
 				out = append(out, Warning{
 					Phase:  p.Name,
 					What:   fmt.Sprintf("%s come while probes are held for up to %s; it takes %d probes and %d rejected calls to let them go", plural(most, "call"), r.Hold.Max, r.Hold.Probes, r.Hold.Rejected),

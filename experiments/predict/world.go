@@ -191,7 +191,7 @@ func (w *playing) leave(i int, from time.Duration, planned, sent, saturated int)
 	p := w.plan.Phases[i]
 	w.mark(trace.MarkPhaseEnd, p.Name, "")
 	w.trace.Phases = append(w.trace.Phases, trace.Phase{
-		Name: p.Name, From: from, To: w.now, Measure: p.Measure, OpenLoop: p.Calls == nil && p.Clients == nil,
+		Name: p.Name, From: from, To: w.now, Measure: p.Measure, OpenLoop: !p.ClosedLoop(),
 		Planned: planned, Sent: sent, Saturated: saturated,
 	})
 	w.after(0, func() { w.enter(i + 1) })

@@ -45,7 +45,7 @@ apiVersion: faultline/v1
 kind: Experiment
 metadata: { name: settings }
 sut: { base_url: SUT }
-injectors: { charges: { listen: 127.0.0.1:PORT, stub: { grpc: OK, latency: 20ms } } }
+injectors: { charges: { listen: 127.0.0.1:PORT, stub: { grpc: { messages: "" }, latency: 20ms } } }
 load: { timeout: 5s, targets: [ { name: pay, path: /pay } ] }
 breakers: { charges: { window: 10, minimum_calls: 10, failure_rate: 50%, wait: 300ms, permitted_calls: 3 } }
 phases:

@@ -62,8 +62,11 @@ func (r *runner) phase(ctx context.Context, i int, p experiments.Phase) error {
 	stats, err := r.attacker.Run(ctx, r.load(i, p))
 	to := r.now()
 	r.rec.Mark(trace.Mark{At: to, Kind: trace.MarkPhaseEnd, Subject: p.Name})
-	stats.Name, stats.From, stats.To, stats.Measure, stats.OpenLoop = p.Name, from, to, p.Measure, p.Calls == nil && p.Clients == nil
+	stats.Name, stats.From, stats.To, stats.Measure, stats.OpenLoop = p.Name, from, to, p.Measure, !p.ClosedLoop()
 	r.rec.Phase(stats)
+	if n := stats.Rounds; n != nil {
+		r.note(fmt.Sprintf("phase %s: %d rounds of sessions done, %d broken, %d cut", p.Name, n.Done, n.Broken, n.Cut))
+	}
 	return err
 }
 
@@ -77,6 +80,10 @@ func (r *runner) load(i int, p experiments.Phase) attack.Phase {
 		if c.Until != "" {
 			a.Until = func() bool { return r.live.is(c.Breaker, c.Until) }
 		}
+		return a
+	}
+	if s := p.Sessions; s != nil {
+		a.Sessions = &attack.Sessions{Users: s.Users, Rounds: s.Rounds, ThinkMin: s.ThinkMin, ThinkMax: s.ThinkMax, Script: s.Script}
 		return a
 	}
 	a.Duration = p.Duration

@@ -31,6 +31,8 @@ import (
 type caller struct {
 	client func() (*http.Transport, error) // asked for each call
 	url    string
+	wait   time.Duration    // of its breaker; 0: 300ms
+	fails  func(error) bool // what its breaker counts; nil: every error
 
 	mu      sync.Mutex
 	breaker *breakerref.Machine
@@ -49,7 +51,7 @@ func (c *caller) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	err := c.call(r)
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.breaker.Record(time.Now(), err != nil, time.Since(began))
+	c.breaker.Record(time.Now(), err != nil && (c.fails == nil || c.fails(err)), time.Since(began))
 	if err != nil {
 		w.WriteHeader(http.StatusBadGateway)
 	}
@@ -77,14 +79,25 @@ func (c *caller) call(r *http.Request) error {
 	}
 	// Trailers-only is a head with all that a trailer has.
 	if status := resp.Header.Get("Grpc-Status") + resp.Trailer.Get("Grpc-Status"); status != "0" {
-		return errors.New("status " + status)
+		return statusError(status)
 	}
 	return nil
 }
 
+// statusError is a status that is not OK; empty: there was none.
+type statusError string
+
+func (e statusError) Error() string { return "status " + string(e) }
+
 // live carries out an experiment over loopback with such a service. SUT and PORT stand for
 // its address and the injector's port.
 func live(t *testing.T, src string, scheme string, client func() (*http.Transport, error)) (outcome, map[string][]trace.Attempt) {
+	t.Helper()
+	return liveWith(t, src, scheme, &caller{client: client})
+}
+
+// liveWith is live with a service of one's own.
+func liveWith(t *testing.T, src string, scheme string, c *caller) (outcome, map[string][]trace.Attempt) {
 	t.Helper()
 	port, release, err := target.FreePort(t.Context())
 	if err != nil {
@@ -95,11 +108,14 @@ func live(t *testing.T, src string, scheme string, client func() (*http.Transpor
 	}
 	cfg := base()
 	cfg.Wait = 300 * time.Millisecond
-	breaker, err := breakerref.New(cfg, time.Now())
-	if err != nil {
+	if c.wait > 0 {
+		cfg.Wait = c.wait
+	}
+	if c.breaker, err = breakerref.New(cfg, time.Now()); err != nil {
 		t.Fatal(err)
 	}
-	sut := httptest.NewServer(&caller{client: client, url: fmt.Sprintf("%s://127.0.0.1:%d", scheme, port), breaker: breaker})
+	c.url = fmt.Sprintf("%s://127.0.0.1:%d", scheme, port)
+	sut := httptest.NewServer(c)
 	defer sut.Close()
 	plan, err := experiments.LoadPlan("test.yaml", []byte(strings.NewReplacer("SUT", sut.URL, "PORT", fmt.Sprint(port)).Replace(src)), 1)
 	if err != nil {
@@ -180,7 +196,7 @@ apiVersion: faultline/v1
 kind: Experiment
 metadata: { name: handshakes }
 sut: { base_url: SUT }
-injectors: { charges: { listen: 127.0.0.1:PORT, tls: { protocols: [h2], ca_file: CA }, stub: { grpc: OK } } }
+injectors: { charges: { listen: 127.0.0.1:PORT, tls: { protocols: [h2], ca_file: CA }, stub: { grpc: { messages: "" } } } }
 correlate: { order: [aggregate] }
 load: { timeout: 5s, targets: [ { name: pay, path: /pay } ] }
 breakers: { charges: { window: 10, minimum_calls: 10, failure_rate: 50%, wait: 300ms, permitted_calls: 3 } }

@@ -38,8 +38,16 @@ func (r *runner) startReference(ctx context.Context, ref experiments.Reference) 
 func (r *runner) service(ref experiments.Reference) proxy.Service {
 	return proxy.Service{
 		Upstream: overHTTP(r.live.injectors[ref.Injector]), Breaker: ref.Breaker, Failure: ref.Failure, Timeout: ref.Timeout,
-		Fallback: answer(ref.Fallback), Pool: ref.Pool, Policies: policies(ref), Defect: proxy.Defect(ref.Defect),
+		Fallback: answer(ref.Fallback), Pool: ref.Pool, Policies: policies(ref), Defect: proxy.Defect(ref.Defect), Paging: paging(ref.Paging),
 	}
+}
+
+// paging is a list in two sources, or none.
+func paging(p *experiments.Paging) *proxy.Paging {
+	if p == nil {
+		return nil
+	}
+	return &proxy.Paging{Items: p.Items, Page: p.Page, Switch: proxy.Switch(p.OnSwitch)}
 }
 
 // policies are what the reference service has around its breaker.

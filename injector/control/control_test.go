@@ -229,7 +229,19 @@ func TestFaults(t *testing.T) {
 	} {
 		a.want(422, code, "POST", "/v1/faults", body)
 	}
-	a.want(400, "bad_body", "POST", "/v1/faults", `{"rule":{"select":{"kind":"all"},"action":"hang"},"ttl":1000}`)
+	for body, says := range map[string]string{
+		`{"rule":{"action":"hang"},"ttl":1000}`:                               "ttl is a JSON number, and a string belongs there",
+		`{"rule":{"action":"pass","latency":"5ms"},"ttl":"1s"}`:               "rule.latency is a JSON string, and an object belongs there",
+		`{"rule":{"action":"pass","latency":{"min":"5ms"}},"ttl":"1s"}`:       "rule.latency.min is a JSON string, and a number of nanoseconds belongs there",
+		`{"rule":{"action":"respond","respond":{"status":"503"}},"ttl":"1s"}`: "rule.respond.status is a JSON string, and a number of its range belongs there",
+		`{"rule":{"action":"pass","stealth":1},"ttl":"1s"}`:                   "rule.stealth is a JSON number, and true or false belongs there",
+		`{"rule":{"action":"pass","latency":{"trace":5}},"ttl":"1s"}`:         "rule.latency.trace is a JSON number, and an array belongs there",
+		`[]`: "it is a JSON array, and an object belongs there",
+	} {
+		if got := a.want(400, "bad_body", "POST", "/v1/faults", body); !strings.Contains(got.body, says) {
+			t.Errorf("%s: %s, not %q", body, got.body, says)
+		}
+	}
 	a.want(400, "bad_body", "POST", "/v1/faults", ``)
 }
 

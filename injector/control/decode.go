@@ -2,12 +2,15 @@ package control
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"net/http"
+	"reflect"
 	"strings"
+	"time"
 	"unicode/utf8"
 )
 
@@ -51,10 +54,34 @@ func decode(text []byte, to any) error {
 	}
 	dec := json.NewDecoder(bytes.NewReader(text))
 	dec.DisallowUnknownFields()
-	if err := dec.Decode(to); err != nil {
+	err := dec.Decode(to)
+	if wrong, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
+		return fmt.Errorf("the body is not what is expected: %s is a JSON %s, and %s", cmp.Or(wrong.Field, "it"), wrong.Value, wants(wrong.Type))
+	}
+	if err != nil {
 		return errors.New("the body is not what is expected: " + strings.TrimPrefix(err.Error(), "json: "))
 	}
 	return nil
+}
+
+// wants says what belongs where another kind of value stands.
+func wants(t reflect.Type) string {
+	for t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	switch k := t.Kind(); {
+	case k == reflect.Struct || k == reflect.Map:
+		return "an object belongs there"
+	case k == reflect.Slice:
+		return "an array belongs there"
+	case k == reflect.Bool:
+		return "true or false belongs there"
+	case k == reflect.String:
+		return "a string belongs there"
+	case t == reflect.TypeFor[time.Duration]():
+		return "a number of nanoseconds belongs there"
+	}
+	return "a number of its range belongs there"
 }
 
 // mostDepth is how deep objects and arrays may lie within one another.

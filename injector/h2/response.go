@@ -122,15 +122,27 @@ func (w *response) FlushError() error {
 	return w.Sent()
 }
 
-// finish ends an answer that its handler has not ended itself.
+// finish ends an answer that its handler has not ended itself, and a request that has not ended.
 func (w *response) finish() {
 	s := w.s
 	s.c.mu.Lock()
-	over := s.localEnd || s.ended != nil
+	answered, over := s.localEnd, s.ended != nil
 	s.c.mu.Unlock()
 	if over {
 		return
 	}
+	if !answered {
+		w.finishAnswer()
+	}
+	s.c.mu.Lock()
+	defer s.c.mu.Unlock()
+	if !s.remoteEnd { // The rest of the request is not wanted (RFC 9113, section 8.1).
+		s.resetLocked(http2.ErrCodeNo, errDone)
+	}
+}
+
+// finishAnswer ends an answer by its trailers or without any.
+func (w *response) finishAnswer() {
 	if w.status == 0 {
 		w.WriteHeader(http.StatusOK)
 	}
@@ -138,11 +150,6 @@ func (w *response) finish() {
 		_ = w.Fields(trailer, true)
 	} else {
 		_ = w.End()
-	}
-	s.c.mu.Lock()
-	defer s.c.mu.Unlock()
-	if !s.remoteEnd { // The rest of the request is not wanted (RFC 9113, section 8.1).
-		s.resetLocked(http2.ErrCodeNo, errDone)
 	}
 }
 

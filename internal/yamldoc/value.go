@@ -141,6 +141,9 @@ func (v Value) wants(want string) {
 		v.Problemf("is empty; it wants %s", want)
 		return
 	}
+	if want == "text" && v.node.Kind == yaml.MappingNode { // As {{sut.port}} or {"a": 1} without quotes.
+		want = "text, in quotes"
+	}
 	v.Problemf("wants %s, not %s", want, describe(v.node))
 }
 

@@ -56,5 +56,5 @@ func ExampleParseFailure() {
 	// Output:
 	// 5xx, 429, timeout, slow>2s <nil>
 	// true false
-	// "6xx" is not a kind of failure; known are 5xx, a status such as 429, reset, eof, timeout, slow>2s
+	// "6xx" is not a kind of failure; known are 5xx, a status such as 429, reset, eof, timeout, grpc, grpc:UNAVAILABLE, slow>2s
 }

@@ -16,17 +16,19 @@ type Failure struct {
 	Reset    bool          `json:"reset" yaml:"reset"`                             // RST
 	EOF      bool          `json:"eof" yaml:"eof"`                                 // closed without a complete answer
 	Abandon  bool          `json:"abandon" yaml:"abandon"`                         // the caller gave up: its own timeout
+	GRPC     bool          `json:"grpc,omitempty" yaml:"grpc,omitempty"`           // every answer of gRPC but one with status OK
+	Codes    []string      `json:"codes,omitempty" yaml:"codes,omitempty"`         // of gRPC: some of GRPCStatuses, no_status, unreadable
 	Slow     time.Duration `json:"slow_over,omitempty" yaml:"slow_over,omitempty"` // 0: no limit
 }
 
-// DefaultFailure is what an HTTP client that throws on 5xx makes a breaker
-// count: 5xx, reset, eof and its own timeout.
+// DefaultFailure is what an HTTP client that throws on 5xx, and a gRPC client that throws on
+// every status but OK, make a breaker count: 5xx, reset, eof, its own timeout and grpc.
 func DefaultFailure() Failure {
-	return Failure{Classes: []int{5}, Reset: true, EOF: true, Abandon: true}
+	return Failure{Classes: []int{5}, Reset: true, EOF: true, Abandon: true, GRPC: true}
 }
 
 // ParseFailure reads the words of `failure:`: 5xx, 4xx, a status such as 429,
-// reset, eof, timeout, slow>2s. Spaces do not count; upper and lower case do. An
+// reset, eof, timeout, grpc, grpc:UNAVAILABLE, slow>2s. Spaces do not count; upper and lower case do. An
 // error names the first word that is not one of them, and what is known.
 func ParseFailure(words []string) (Failure, error) {
 	var f Failure
@@ -47,6 +49,10 @@ func (f *Failure) add(w string) error {
 		f.EOF = true
 	case w == "timeout":
 		f.Abandon = true
+	case w == "grpc":
+		f.GRPC = true
+	case strings.HasPrefix(w, grpcPrefix):
+		return f.addCode(strings.TrimPrefix(w, grpcPrefix))
 	case len(w) == 3 && strings.HasSuffix(w, "xx") && w[0] >= '1' && w[0] <= '5':
 		f.Classes = append(f.Classes, int(w[0]-'0'))
 	case strings.HasPrefix(w, "slow>"):
@@ -58,7 +64,7 @@ func (f *Failure) add(w string) error {
 	default:
 		n, err := strconv.Atoi(w)
 		if err != nil || len(w) != 3 || n < 100 || n > 599 {
-			return fmt.Errorf("%q is not a kind of failure; known are 5xx, a status such as 429, reset, eof, timeout, slow>2s", w)
+			return fmt.Errorf("%q is not a kind of failure; known are 5xx, a status such as 429, reset, eof, timeout, grpc, grpc:UNAVAILABLE, slow>2s", w)
 		}
 		f.Statuses = append(f.Statuses, n)
 	}
@@ -77,10 +83,16 @@ func (f Failure) Words() []string {
 	for _, w := range []struct {
 		on   bool
 		word string
-	}{{f.Reset, "reset"}, {f.EOF, "eof"}, {f.Abandon, "timeout"}, {f.Slow > 0, "slow>" + f.Slow.String()}} {
+	}{{f.Reset, "reset"}, {f.EOF, "eof"}, {f.Abandon, "timeout"}, {f.GRPC, "grpc"}} {
 		if w.on {
 			words = append(words, w.word)
 		}
+	}
+	for _, c := range f.Codes {
+		words = append(words, grpcPrefix+c)
+	}
+	if f.Slow > 0 {
+		words = append(words, "slow>"+f.Slow.String())
 	}
 	return words
 }

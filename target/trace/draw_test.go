@@ -90,6 +90,7 @@ func drawPhase(t *rapid.T, i int) trace.Phase {
 		Name: fmt.Sprintf("%s-%d", rapid.String().Draw(t, "name"), i), From: instant(t, "from"), To: instant(t, "to"),
 		Measure: rapid.Bool().Draw(t, "measure"), OpenLoop: rapid.Bool().Draw(t, "open"),
 		Planned: count.Draw(t, "planned"), Sent: count.Draw(t, "sent"), Dropped: count.Draw(t, "dropped"), Saturated: count.Draw(t, "saturated"),
+		Rounds: rapid.SampledFrom([]*trace.Rounds{nil, {}, {Done: 3, Broken: 1}, {Cut: 2}}).Draw(t, "rounds"),
 	}
 }
 
@@ -101,7 +102,26 @@ func drawCall(t *rapid.T, i int) trace.Call {
 		Status: rapid.SampledFrom([]int{0, 200, 503}).Draw(t, "status"),
 		Err:    rapid.SampledFrom([]trace.ErrKind{trace.ErrNone, trace.ErrTimeout, trace.ErrReset, trace.ErrOther}).Draw(t, "err"),
 		Detail: rapid.String().Draw(t, "detail"), Class: rapid.String().Draw(t, "class"), Instance: rapid.String().Draw(t, "instance"),
+		Session: drawSession(t),
 	}
+}
+
+// drawSession is a step of a session, or none.
+func drawSession(t *rapid.T) *trace.Session {
+	if rapid.Bool().Draw(t, "alone") {
+		return nil
+	}
+	s := &trace.Session{
+		User: rapid.IntRange(1, 9).Draw(t, "user"), Round: rapid.IntRange(1, 9).Draw(t, "round"), Lap: rapid.IntRange(0, 2).Draw(t, "lap"),
+		Step: rapid.IntRange(1, 3).Draw(t, "step"), Page: rapid.IntRange(1, 9).Draw(t, "page"),
+		End: rapid.SampledFrom([]trace.SessionEnd{"", trace.SessionDone, trace.SessionBroken, trace.SessionCut}).Draw(t, "over"),
+		Why: rapid.String().Draw(t, "why"),
+	}
+	if rapid.Bool().Draw(t, "values") {
+		// A list that is empty is not one that is missing.
+		s.Values = map[string][]string{"ids": rapid.SampledFrom([][]string{{}, {"a"}, {"a", ""}}).Draw(t, "ids")}
+	}
+	return s
 }
 
 func drawAttempt(t *rapid.T) trace.Attempt {
@@ -115,6 +135,7 @@ func drawAttempt(t *rapid.T) trace.Attempt {
 		Outcome: rapid.SampledFrom([]trace.Outcome{trace.OutcomeOpen, trace.OutcomeAnswered, trace.OutcomeHang}).Draw(t, "outcome"),
 		Status:  rapid.SampledFrom([]int{0, 200, 503}).Draw(t, "status"), Rule: rapid.String().Draw(t, "rule"),
 		Detail: rapid.SampledFrom([]string{"", "no request"}).Draw(t, "detail"), Spared: rapid.String().Draw(t, "spared"),
+		GRPC:   rapid.SampledFrom([]string{"", "OK", "UNAVAILABLE", "17", trace.GRPCNoStatus, trace.GRPCUnreadable, trace.GRPCNoMessage}).Draw(t, "grpc"),
 		Action: rapid.String().Draw(t, "action"), Delay: time.Duration(rapid.Int64().Draw(t, "delay")),
 		Stream: rapid.Bool().Draw(t, "stream"), Closed: max(0, instant(t, "closed")),
 		BytesUp: rapid.Int64().Draw(t, "up"), BytesDown: rapid.Int64().Draw(t, "down"),

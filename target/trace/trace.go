@@ -39,6 +39,7 @@ type Call struct {
 	Detail   string        `json:"detail,omitempty"`
 	Class    string        `json:"class"`
 	Instance string        `json:"instance,omitempty"`
+	Session  *Session      `json:"session,omitempty"` // nil: it is of none
 }
 
 // Answered reports whether the SUT answered completely.
@@ -57,6 +58,14 @@ const (
 	OutcomeUpstream Outcome = "upstream" // the real dependency behind the injector could not be reached; 502 was sent
 )
 
+// What is recorded of an answer to a caller of gRPC in the place of a status. Of neither is known
+// which status a client makes of it, as libraries differ.
+const (
+	GRPCNoStatus   = "no_status"  // there was none: no trailers, or an answer that is none of gRPC
+	GRPCUnreadable = "unreadable" // there was one, with messages or a head that clients may not be able to read
+	GRPCNoMessage  = "no_message" // there was OK and no message, which is a failure to most clients that wait for one
+)
+
 // Attempt is one request that reached the dependency, or what came of one (a back
 // span).
 type Attempt struct {
@@ -73,6 +82,7 @@ type Attempt struct {
 	Abandon  time.Duration `json:"t_abandon"` // when the caller closed before the answer, or None
 	Outcome  Outcome       `json:"outcome"`
 	Status   int           `json:"status"`
+	GRPC     string        `json:"grpc,omitempty"`   // the status of an answer of gRPC by its name, as UNAVAILABLE, or by its number if that has none; GRPCNoStatus, GRPCUnreadable, GRPCNoMessage; empty: not gRPC
 	Rule     string        `json:"rule,omitempty"`   // the fault rule that hit it
 	Action   string        `json:"action,omitempty"` // what that rule does
 	Delay    time.Duration `json:"delay,omitempty"`  // the latency that it drew
@@ -151,8 +161,9 @@ type Phase struct {
 	OpenLoop  bool          `json:"open_loop"` // a rate was asked for
 	Planned   int           `json:"planned"`   // slots that were due, or calls that were asked for
 	Sent      int           `json:"sent"`
-	Dropped   int           `json:"dropped"`   // slots missed because this process was late
-	Saturated int           `json:"saturated"` // slots missed because the SUT held all allowed calls
+	Dropped   int           `json:"dropped"`          // slots missed because this process was late
+	Saturated int           `json:"saturated"`        // slots missed because the SUT held all allowed calls
+	Rounds    *Rounds       `json:"rounds,omitempty"` // of sessions; nil: it has none
 }
 
 // Header says where a trace comes from.
