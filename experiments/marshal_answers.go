@@ -46,10 +46,8 @@ func putAnswerRule(o *yamldoc.Out, rule assert.Rule) {
 	case assert.DownstreamCalls:
 		o.Put(r.Kind(), downstreamOut(r))
 		o.PutIf(r.Breaker != "", "breaker", r.Breaker)
-	case assert.ReportedStateAgrees:
-		putReported(o, r)
-	case assert.MetricAgrees:
-		putMetric(o, r)
+	default:
+		putReport(o, rule)
 	}
 }
 

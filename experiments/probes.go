@@ -221,6 +221,16 @@ func probeOut(p StateProbe) *yamldoc.Out {
 	return o
 }
 
+// putReport writes a rule about what the SUT says of itself.
+func putReport(o *yamldoc.Out, rule assert.Rule) {
+	switch r := rule.(type) {
+	case assert.ReportedStateAgrees:
+		putReported(o, r)
+	case assert.MetricAgrees:
+		putMetric(o, r)
+	}
+}
+
 // putReported writes what is asked of a reported state.
 func putReported(o *yamldoc.Out, r assert.ReportedStateAgrees) {
 	o.Put(r.Kind(), r.Breaker)
