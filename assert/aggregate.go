@@ -28,7 +28,7 @@ func perCall(r Rule) bool {
 		return r.AfterSuccesses > 0
 	case Leak:
 		return r.Max > 0
-	case HalfOpenProbes, ReopensOnFailedProbe:
+	case HalfOpenProbes, ReopensOnFailedProbe, ReportedStateAgrees, MetricAgrees:
 		return true
 	case FallbackShare:
 		return slices.Contains(r.Of, SetShort) || slices.Contains(r.Of, SetFailed)

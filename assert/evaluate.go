@@ -176,6 +176,8 @@ func breakerOf(r Rule) string {
 		return r.Breaker
 	case RecoveryTime:
 		return r.Breaker
+	case ReportedStateAgrees:
+		return r.Breaker
 	case DownstreamCalls:
 		if r.When == "" || r.When == StateClosed {
 			return ""

@@ -190,6 +190,8 @@ func about(r Rule) (breaker, injector string, targets []string) {
 		return r.Breaker, "", nil
 	case FallbackShare:
 		return r.Breaker, "", nil
+	case MetricAgrees:
+		return r.Breaker, "", nil
 	case Share:
 		return r.Breaker, "", r.Targets
 	case Latency:

@@ -36,7 +36,7 @@ func MarshalPlan(p *Plan) ([]byte, error) {
 	load.Put("targets", each(p.Targets, targetOut))
 	load.PutIf(len(p.Classes) > 0, "classify", classesOut(p.Classes))
 	o.Put("load", &load)
-	o.PutIf(len(p.Breakers) > 0, "breakers", breakersOut(p.Breakers))
+	o.PutIf(len(p.Breakers) > 0, "breakers", breakersOut(p))
 	o.Put("phases", each(p.Phases, phaseOut))
 	var integrity yamldoc.Out
 	integrity.Put("dropped", "<= "+yamldoc.FormatShare(p.Integrity.Dropped))
@@ -123,9 +123,9 @@ func classesOut(classes match.Classes) *yamldoc.Out {
 	return o
 }
 
-func breakersOut(breakers []assert.Breaker) *yamldoc.Out {
+func breakersOut(p *Plan) *yamldoc.Out {
 	o := &yamldoc.Out{}
-	for _, b := range breakers {
+	for _, b := range p.Breakers {
 		one := &yamldoc.Out{}
 		one.Put("injector", b.Injector)
 		one.Put("targets", b.Targets)
@@ -134,6 +134,9 @@ func breakersOut(breakers []assert.Breaker) *yamldoc.Out {
 			putConfig(one, b.Config)
 		}
 		one.Put("failure", b.Failure.Words())
+		if probe, ok := p.Probe(b.Name); ok {
+			one.Put("state_probe", probeOut(probe))
+		}
 		o.Put(b.Name, one)
 	}
 	return o

@@ -46,6 +46,8 @@ func putAnswerRule(o *yamldoc.Out, rule assert.Rule) {
 	case assert.DownstreamCalls:
 		o.Put(r.Kind(), downstreamOut(r))
 		o.PutIf(r.Breaker != "", "breaker", r.Breaker)
+	default:
+		putReport(o, rule)
 	}
 }
 

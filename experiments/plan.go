@@ -26,6 +26,7 @@ type Plan struct {
 	Timeout     time.Duration      `json:"timeout" yaml:"timeout"`
 	MaxInFlight int                `json:"max_in_flight" yaml:"max_in_flight"`
 	Breakers    []assert.Breaker   `json:"breakers" yaml:"breakers"`
+	Probes      []StateProbe       `json:"probes,omitempty" yaml:"probes,omitempty"` // of some of them
 	Phases      []Phase            `json:"phases" yaml:"phases"`
 	Integrity   assert.Integrity   `json:"integrity" yaml:"integrity"`
 	SteadyState []assert.Criterion `json:"steady_state,omitempty" yaml:"steady_state,omitempty"`

@@ -27,6 +27,8 @@ func ruleKinds() []string {
 		assert.RecoveryTime{},
 		assert.AbandonedAfter{},
 		assert.DownstreamCalls{},
+		assert.ReportedStateAgrees{},
+		assert.MetricAgrees{},
 	}
 	kinds := make([]string, len(rules))
 	for i, rule := range rules {

@@ -40,6 +40,7 @@ func (r *reader) breaker(name string, v yamldoc.Value) {
 	b.Config, b.Declared = breakerConfig(m)
 	b.Config.Name = name
 	b.Targets = r.breakerTargets(m, b.Injector)
+	r.stateProbe(name, m.Get("state_probe"))
 	r.plan.Breakers = append(r.plan.Breakers, b)
 }
 

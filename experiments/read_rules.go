@@ -43,6 +43,10 @@ func (a *assertion) rule(kind string) assert.Rule {
 		return a.abandonedAfter(v)
 	case assert.DownstreamCalls{}.Kind():
 		return a.downstreamCalls(v)
+	case assert.ReportedStateAgrees{}.Kind():
+		return a.reportedState(v)
+	case assert.MetricAgrees{}.Kind():
+		return a.metricAgrees(v)
 	}
 	return a.answerRule(kind)
 }

@@ -107,7 +107,7 @@ func numbersSchema() keys {
 func breakerSchema() schema {
 	return object(plus(numbersSchema(), keys{
 		"injector": ref(nameDef), "target": ref(nameDef), "targets": some(ref(nameDef)),
-		"unit": oneOf("attempt", "call"), "failure": some(ref(failureDef)),
+		"unit": oneOf("attempt", "call"), "failure": some(ref(failureDef)), "state_probe": probeSchema(),
 	})).with("allOf", []schema{apart("target", "targets")})
 }
 

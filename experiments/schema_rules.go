@@ -1,6 +1,10 @@
 package experiments
 
-import "github.com/faultline-go/faultline/assert"
+import (
+	"maps"
+
+	"github.com/faultline-go/faultline/assert"
+)
 
 // ruleSchema is the form of one kind of rule.
 type ruleSchema struct {
@@ -19,7 +23,7 @@ func ruleSchemas() map[string]ruleSchema {
 	}
 	latencies := object(times).with("minProperties", 1)
 	targets := keys{"targets": some(name)}
-	return map[string]ruleSchema{
+	all := map[string]ruleSchema{
 		assert.Opens{}.Kind(): {value: name, beside: keys{
 			"at_call": count(1), "within_calls": count(1), "within": duration, "not_before": duration,
 		}},
@@ -53,6 +57,8 @@ func ruleSchemas() map[string]ruleSchema {
 		"*" + ofShare:   {value: shares, beside: targets},
 		"*" + ofLatency: {value: latencies, beside: targets},
 	}
+	maps.Copy(all, reportSchemas())
+	return all
 }
 
 func methodSchema() schema {

@@ -56,6 +56,8 @@ func TestZooSpring(t *testing.T) {
 			{profile: "cache", set: brief(rest), blind: true},
 			{profile: "good", experiment: "timeout.yaml"},
 			{profile: "no-timeout", experiment: "timeout.yaml", fails: []string{"times-out"}},
+			{profile: "good", experiment: "reported.yaml"},
+			{profile: "automatic", experiment: "reported.yaml", fails: []string{"says-lazy"}},
 		},
 	}.judge(t)
 }

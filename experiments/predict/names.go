@@ -118,6 +118,10 @@ func named(r assert.Rule) string {
 		return r.Breaker
 	case assert.DownstreamCalls:
 		return r.Breaker
+	case assert.ReportedStateAgrees:
+		return r.Breaker
+	case assert.MetricAgrees:
+		return r.Breaker
 	default:
 		return ""
 	}

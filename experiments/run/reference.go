@@ -15,7 +15,7 @@ import (
 func (r *runner) startReference(ctx context.Context, ref experiments.Reference) error {
 	cfg := proxy.Config{
 		Addr: "127.0.0.1:0", Listen: r.opt.Listen, Dial: r.opt.Dial, Logger: r.log,
-		Service: r.service(ref), Workers: ref.Workers,
+		Service: r.service(ref), Workers: ref.Workers, Actuator: asksActuator(r.plan),
 	}
 	for _, route := range ref.Routes {
 		made := proxy.Route{Path: route.Path, Respond: answer(route.Respond)}

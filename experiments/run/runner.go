@@ -113,6 +113,7 @@ func (r *runner) carryOut(ctx context.Context) error {
 	r.startProgress(ctx)
 	r.startStallWatch(ctx)
 	r.startPressureWatch(ctx)
+	r.startProbes(ctx)
 	if err := r.phases(ctx); err != nil {
 		return r.orDeath(ctx, err)
 	}

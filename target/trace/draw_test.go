@@ -149,6 +149,8 @@ func drawMark(t *rapid.T) trace.Mark {
 		Subject: rapid.SampledFrom([]string{"", "payments", "billing"}).Draw(t, "subject"),
 		Text:    rapid.SampledFrom([]string{"", "one", "two"}).Draw(t, "text"),
 		Dur:     rapid.SampledFrom([]time.Duration{0, ms}).Draw(t, "dur"),
+
+		Instance: rapid.SampledFrom([]string{"", "a", "b"}).Draw(t, "instance"),
 	}
 }
 

@@ -137,6 +137,15 @@ const (
 	MarkNote       MarkKind = "note"
 )
 
+// The marks of what the target told of itself when it was asked: it was so at some instant of
+// the Dur that ends at At.
+const (
+	MarkReported MarkKind = "reported_state" // Subject is the breaker, Text its state in the target's own word
+	MarkCounter  MarkKind = "counter"        // Subject is a series, Text its value; empty: the page has no such series
+	MarkEvent    MarkKind = "reported_event" // Subject is the breaker, Text the instant by the target's own clock, and the change of its state, FROM_TO
+	MarkUntold   MarkKind = "untold"         // Subject as of one of these; Text says why nothing was learnt
+)
+
 // Mark is one event of a run.
 type Mark struct {
 	At      time.Duration `json:"t"`
@@ -144,6 +153,8 @@ type Mark struct {
 	Subject string        `json:"subject,omitempty"`
 	Text    string        `json:"text,omitempty"`
 	Dur     time.Duration `json:"dur,omitempty"`
+
+	Instance string `json:"instance,omitempty"` // of the target, which told; empty: it is not known, or the only one
 }
 
 // Phase says what the load of one phase was meant to be and what it was.
@@ -200,6 +211,6 @@ func (t *Trace) sort() {
 	})
 	slices.SortStableFunc(t.Marks, func(a, b Mark) int {
 		return cmp.Or(cmp.Compare(a.At, b.At), cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Subject, b.Subject),
-			cmp.Compare(a.Text, b.Text), cmp.Compare(a.Dur, b.Dur))
+			cmp.Compare(a.Text, b.Text), cmp.Compare(a.Dur, b.Dur), cmp.Compare(a.Instance, b.Instance))
 	})
 }

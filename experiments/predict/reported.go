@@ -1,0 +1,13 @@
+package predict
+
+import "github.com/faultline-go/faultline/assert"
+
+// selfReported reports whether a rule compares calls with what the service says of itself,
+// which nothing declares before it says it.
+func selfReported(r assert.Rule) bool {
+	switch r.(type) {
+	case assert.ReportedStateAgrees, assert.MetricAgrees:
+		return true
+	}
+	return false
+}
