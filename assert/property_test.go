@@ -147,8 +147,12 @@ func shown(m mutant, s setup, r result, v assert.Verdict) bool {
 		return !s.Undeclared && s.Running == nil && !slices.ContainsFunc(r.truth, func(h happened) bool {
 			return opened(h) && h.recorded != h.failed
 		})
-	case "stays": // At the very end nobody is there to see.
-		return slices.ContainsFunc(r.truth, func(h happened) bool { return opened(h) && h.at < end-300*ms })
+	case "stays": // After the last call nobody is there to see, however late that is answered.
+		last := time.Duration(0)
+		for _, c := range r.trace.Calls {
+			last = max(last, c.Send)
+		}
+		return slices.ContainsFunc(r.truth, func(h happened) bool { return opened(h) && h.at < last-300*ms })
 	case "reopens":
 		return !s.Undeclared // else more calls may have been permitted
 	case "forbidden", "errors":

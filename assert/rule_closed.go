@@ -118,7 +118,26 @@ func (v *view) shortIn(w Interval) (short, calls int) {
 			}
 		}
 	}
+	if missing, all := v.missing(w); missing > short {
+		return missing, all
+	}
 	return short, calls
+}
+
+// missing counts the answered calls of a window, where attempts carry no id: and how many of
+// them reached nobody, as fewer attempts arrived meanwhile.
+func (v *view) missing(w Interval) (short, calls int) {
+	if !v.aggregate {
+		return 0, 0
+	}
+	until := w.Lo
+	for i := range v.join.Calls {
+		if c := &v.join.Calls[i].Call; w.in(c.Send) && c.Answered() {
+			calls++
+			until = max(until, c.End)
+		}
+	}
+	return calls - arrivals(v.join.NoID, w.Lo, until), calls
 }
 
 // mayHide reports whether an opening in a window need not have shown, or the
