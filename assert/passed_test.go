@@ -43,6 +43,11 @@ func passings() map[string]passedOnce {
 			lost := phase{Name: "lost", Calls: 8, Workers: 8, Gap: ms, Faults: hanging()}
 			s.Phases = []phase{lost, trip, outage}
 		}},
+		"it opens, its retries outlast the clients, and attempts carry no id": {"outage", assert.StaysClosed{Breaker: "cb"}, assert.Inconclusive, func(s *setup) {
+			s.Retry, s.ClientTimeout = retry{Attempts: 3, Backoff: span{150 * ms, 200 * ms}, Rejections: true}, 200*ms
+			s.Breaker.Window, s.Breaker.MinimumCalls, s.Breaker.Wait, s.Aggregate = 5, 2, 300*ms, true
+			s.Phases = []phase{outage, {Name: "after", Duration: time.Second, Rate: 100}}
+		}},
 		"it opens, and calls that are let through hide those that are not": {"outage", assert.StaysClosed{Breaker: "cb"}, assert.Inconclusive, func(s *setup) {
 			s.Aggregate, s.Fallback, s.Make = true, span{200 * ms, 300 * ms}, leaky("", 2).make
 			s.Phases = []phase{outage, {Name: "after", Duration: time.Second, Rate: 100}}
