@@ -67,8 +67,8 @@ func agrees(s setup, r result, rule string) bool {
 		return r.failed == 0
 	case "recovers": // A service that pauses is slow, and may open by itself.
 		return r.failed == 0 && s.Stalls.Every == 0
-	case "honest":
-		return s.Running == nil // else it may be open
+	case "honest": // A service that ran before may be open, one that pauses may open by itself.
+		return s.Running == nil && s.Stalls.Every == 0
 	default:
 		return true
 	}
