@@ -59,7 +59,7 @@ func (v *view) guesses(t *trace.Trace, depends func(target string) bool) {
 	v.perCall = 1
 	for i := range v.join.Calls {
 		c := &v.join.Calls[i].Call
-		v.perCall = max(v.perCall, arrivals(v.join.NoID, c.Send, over(c)))
+		v.perCall = max(v.perCall, arrivals(v.join.NoID, c.Send, ceased(c)))
 	}
 	v.aggregate, v.multi = true, v.multi || v.breaker.Unit == UnitUnknown
 	var own, before []time.Duration
@@ -96,7 +96,7 @@ func (v *view) guess(at *trace.Attempt, c crowd) *admission {
 	}
 	a := &admission{
 		call: &trace.Joined{Call: call, Attempts: []trace.Attempt{*at}, Kind: trace.Admitted}, attempt: at,
-		lo: c.sent, hi: at.Arr, count: 1, last: at.Arr, faulted: at.Rule != "", ghost: c.foreign || v.instance != "" || at.Stream, // A service may open a stream again by itself.
+		lo: c.sent, hi: at.Arr, newest: c.newest, count: 1, faulted: at.Rule != "", ghost: c.foreign || v.instance != "" || at.Stream, // A service may open a stream again by itself.
 		o: forever, early: forever, settled: forever, settle: forever,
 	}
 	o := at.Done()
@@ -127,7 +127,7 @@ func (v *view) guess(at *trace.Attempt, c crowd) *admission {
 func arrivals(as []trace.Attempt, from, to time.Duration) int {
 	by := func(a trace.Attempt, t time.Duration) int { return cmp.Compare(a.Arr, t) }
 	first, _ := slices.BinarySearchFunc(as, from, by)
-	n, _ := slices.BinarySearchFunc(as[first:], to+1, by)
+	n, _ := slices.BinarySearchFunc(as[first:], min(to, forever-1)+1, by)
 	return n
 }
 
@@ -135,6 +135,7 @@ func arrivals(as []trace.Attempt, from, to time.Duration) int {
 type crowd struct {
 	calls       int
 	sent        time.Duration // the first sending
+	newest      time.Duration // the last one
 	first, last time.Duration // the first and the last end
 	answered    bool          // all of them were answered
 	fallback    bool          // some of them by the fallback
@@ -147,39 +148,45 @@ type underWay struct {
 	calls   []trace.Call // in the order of sending
 	depends func(target string) bool
 	next    int
-	open    []*trace.Call
+	open    []*trace.Call // that were answered later
+	lost    crowd         // those that were never answered: the SUT may be at them for as long as it likes
 }
 
 func newUnderWay(t *trace.Trace, depends func(target string) bool) *underWay {
 	return &underWay{calls: t.Calls, depends: depends}
 }
 
-// over is when a call can be at nothing any more. A SUT may go on with one that
-// was not answered after the client has left: as long again, at the most.
-func over(c *trace.Call) time.Duration {
-	if c.Answered() {
-		return c.End
-	}
-	return c.End + (c.End - c.Send)
-}
-
 // at is the calls that were under way; targets are those that ask the breaker.
 func (u *underWay) at(t time.Duration, targets []string) crowd {
 	for ; u.next < len(u.calls) && u.calls[u.next].Send <= t; u.next++ {
-		if c := &u.calls[u.next]; u.depends(c.Target) || slices.Contains(targets, c.Target) {
+		switch c := &u.calls[u.next]; {
+		case !u.depends(c.Target) && !slices.Contains(targets, c.Target):
+		case c.Answered():
 			u.open = append(u.open, c)
+		default:
+			u.lost.take(c, targets)
 		}
 	}
-	u.open = slices.DeleteFunc(u.open, func(c *trace.Call) bool { return over(c) < t })
-	if len(u.open) == 0 {
-		return crowd{sent: t, first: t, last: t, foreign: true}
-	}
-	out := crowd{calls: len(u.open), sent: forever, first: forever, answered: true}
+	u.open = slices.DeleteFunc(u.open, func(c *trace.Call) bool { return c.End < t })
+	out := u.lost
 	for _, c := range u.open {
-		out.sent, out.first, out.last = min(out.sent, c.Send), min(out.first, c.End), max(out.last, c.End)
-		out.answered = out.answered && c.Answered()
-		out.fallback = out.fallback || c.Class == match.ClassFallback
-		out.foreign = out.foreign || !slices.Contains(targets, c.Target)
+		out.take(c, targets)
+	}
+	if out.calls == 0 {
+		return crowd{sent: t, newest: t, first: t, last: t, foreign: true}
 	}
 	return out
+}
+
+// take counts a call among those under way.
+func (o *crowd) take(c *trace.Call, targets []string) {
+	if o.calls == 0 {
+		*o = crowd{sent: forever, first: forever, answered: true}
+	}
+	o.calls++
+	o.sent, o.newest = min(o.sent, c.Send), max(o.newest, c.Send)
+	o.first, o.last = min(o.first, c.End), max(o.last, c.End)
+	o.answered = o.answered && c.Answered()
+	o.fallback = o.fallback || c.Class == match.ClassFallback
+	o.foreign = o.foreign || !slices.Contains(targets, c.Target)
 }

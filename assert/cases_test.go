@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/faultline-go/faultline/assert"
+	"github.com/faultline-go/faultline/breakerref"
 	"github.com/faultline-go/faultline/injector/fault"
 )
 
@@ -117,6 +118,25 @@ func wrongedOnce() map[string]func(*setup) {
 			s.Net, s.Own, s.Post, s.Base = span{ms / 50, 3 * ms / 10}, span{ms / 20, ms}, span{ms / 50, ms / 2}, span{ms / 2, 2 * ms}
 			s.Stalls = stalls{Every: 200 * ms, Took: span{50 * ms, 200 * ms}}
 			s.Phases = []phase{{Name: "outage0", Duration: 1900 * ms, Rate: 20, Faults: hanging()}, {Name: "recovery0", Duration: 3600 * ms, Rate: 20, Jitter: ms}}
+		},
+		"nothing is declared, and the probes of one of two instances are never answered": func(s *setup) {
+			s.Breaker.Window, s.Breaker.MinimumCalls, s.Breaker.FailureRate, s.Breaker.Permitted, s.Breaker.Wait = 5, 2, 20, 1, 300*ms
+			s.Undeclared, s.Instances, s.ClientTimeout, s.Propagates = true, 2, 200*ms, true
+			outage(s, phase{Duration: 1900 * ms, Rate: 20, Faults: hanging()}, phase{Duration: 3600 * ms, Rate: 20})
+		},
+		"a call that nobody waits for meets the shut door, and attempts carry no id": func(s *setup) {
+			s.Breaker.WindowType, s.Breaker.Window, s.Breaker.MinimumCalls, s.Breaker.FailureRate, s.Breaker.Permitted, s.Breaker.Wait = breakerref.TimeBased, 5, 2, 20, 1, 300*ms
+			s.Pool, s.ClientTimeout, s.Propagates, s.Aggregate = 1, 200*ms, true, true
+			s.Phases = []phase{
+				{Name: "baseline", Duration: 2 * time.Second, Rate: 20},
+				{Name: "outage", Calls: 61, Workers: 3, Gap: ms, Faults: shutting(fault.ActionUnreachable)},
+				{Name: "recovery", Duration: 3600 * ms, Rate: 20},
+			}
+		},
+		"retries go on when the client has left, and attempts carry no id": func(s *setup) {
+			s.Breaker.Window, s.Breaker.MinimumCalls, s.Breaker.FailureRate, s.Breaker.Permitted, s.Breaker.Wait = 5, 2, 20, 1, 695*ms
+			s.Unit, s.Retry, s.ClientTimeout, s.Propagates, s.Aggregate = assert.UnitCall, retry{Attempts: 3, Backoff: span{2 * ms, 6 * ms}, Inside: true}, 659*ms, true, true
+			s.Phases = []phase{{Name: "outage", Calls: 599, Workers: 5, Gap: 15 * ms, Faults: hanging()}, {Name: "recovery", Duration: 4390 * ms, Rate: 23, Jitter: 5 * ms}}
 		},
 		"a success is recorded late, among failures": func(s *setup) {
 			s.Breaker.Window, s.Breaker.MinimumCalls, s.Breaker.FailureRate = 11, 9, 95

@@ -20,6 +20,7 @@ type admission struct {
 	call    *trace.Joined
 	attempt *trace.Attempt
 	lo, hi  time.Duration // the decision
+	newest  time.Duration // when its call was sent at the latest, where that is not known
 	o       time.Duration // the outcome at the dependency; forever when it has none
 	early   time.Duration // the SUT cannot have recorded the outcome before
 	settled time.Duration // by when the SUT must have recorded it
@@ -28,13 +29,12 @@ type admission struct {
 	failMay bool // settled differently by another reading
 	slow    bool
 	slowMay bool
-	faulted bool          // a fault rule hit it
-	retried bool          // the SUT tried again afterwards
-	next    *admission    // the attempt that followed it, where each asks the breaker
-	count   int           // attempts that it stands for: more than one where the breaker sees calls only
-	last    time.Duration // when the last of them arrived
-	leaked  bool          // admitted while the breaker was open, see early.go
-	ghost   bool          // of a call that was never answered, so that its instance is not known
+	faulted bool       // a fault rule hit it
+	retried bool       // the SUT tried again afterwards
+	next    *admission // the attempt that followed it, where each asks the breaker
+	count   int        // attempts that it stands for: more than one where the breaker sees calls only
+	leaked  bool       // admitted while the breaker was open, see early.go
+	ghost   bool       // of a call that was never answered, so that its instance is not known
 }
 
 // id names the call, for evidence.
@@ -204,17 +204,17 @@ func (v *view) decisions(c *trace.Joined, ghost bool) {
 		v.rej = append(v.rej, take(&v.rejRoom, rejection{call: c, lo: c.Call.Send, hi: c.Call.End}))
 		return
 	}
-	attempts, count, arrived := c.Attempts, 1, time.Duration(0)
+	attempts, count := c.Attempts, 1
 	if v.breaker.Unit == UnitCall && len(attempts) > 1 {
 		first, last := attempts[0], attempts[len(attempts)-1]
-		count, arrived = len(attempts), last.Arr
+		count = len(attempts)
 		last.Arr = first.Arr
 		attempts = []trace.Attempt{last}
 	}
 	var before *admission
 	for i := range attempts {
 		at := &attempts[i]
-		a := take(&v.admRoom, admission{call: c, attempt: at, lo: c.Call.Send, hi: at.Arr, count: count, last: max(arrived, at.Arr), faulted: at.Rule != "", ghost: ghost})
+		a := take(&v.admRoom, admission{call: c, attempt: at, lo: c.Call.Send, hi: at.Arr, count: count, faulted: at.Rule != "", ghost: ghost})
 		if before != nil && v.breaker.Unit == UnitAttempt {
 			before.next, a.lo = a, max(a.lo, min(before.early, at.Arr))
 		}

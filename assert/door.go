@@ -47,8 +47,8 @@ func (v *view) unseen(c *trace.Joined) {
 	at := &trace.Attempt{Injector: v.breaker.Injector, ID: c.Call.ID, Phase: c.Call.Phase, Arr: c.Call.End, Dep: trace.None, Abandon: trace.None}
 	end := ceased(&c.Call)
 	v.adm = append(v.adm, &admission{
-		call: c, attempt: at, lo: c.Call.Send, hi: c.Call.End, o: c.Call.End, early: c.Call.Send, settled: end, settle: end,
-		failMay: true, slowMay: true, count: 1, last: c.Call.End, ghost: true,
+		call: c, attempt: at, lo: c.Call.Send, hi: c.Call.End, newest: c.Call.Send, o: c.Call.End, early: c.Call.Send, settled: end, settle: end,
+		failMay: true, slowMay: true, count: 1, ghost: true,
 	})
 }
 

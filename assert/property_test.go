@@ -67,8 +67,8 @@ func agrees(s setup, r result, rule string) bool {
 		return r.failed == 0
 	case "recovers": // A service that pauses is slow, and may open by itself.
 		return r.failed == 0 && s.Stalls.Every == 0
-	case "honest":
-		return s.Running == nil // else it may be open
+	case "honest": // A service that ran before may be open, one that pauses may open by itself.
+		return s.Running == nil && s.Stalls.Every == 0
 	default:
 		return true
 	}
@@ -147,8 +147,12 @@ func shown(m mutant, s setup, r result, v assert.Verdict) bool {
 		return !s.Undeclared && s.Running == nil && !slices.ContainsFunc(r.truth, func(h happened) bool {
 			return opened(h) && h.recorded != h.failed
 		})
-	case "stays": // At the very end nobody is there to see.
-		return slices.ContainsFunc(r.truth, func(h happened) bool { return opened(h) && h.at < end-300*ms })
+	case "stays": // After the last call nobody is there to see, however late that is answered.
+		last := time.Duration(0)
+		for _, c := range r.trace.Calls {
+			last = max(last, c.Send)
+		}
+		return slices.ContainsFunc(r.truth, func(h happened) bool { return opened(h) && h.at < last-300*ms })
 	case "reopens":
 		return !s.Undeclared // else more calls may have been permitted
 	case "forbidden", "errors":

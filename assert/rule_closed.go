@@ -89,7 +89,7 @@ func (r StaysClosed) stayed(e *evidence, v *view, w Interval, a Assertion) Verdi
 	out.Margin = fmt.Sprintf("%d outcomes more than needed", len(outs)-need)
 	if short, calls := v.shortIn(w); float64(short) > float64(calls)*shortNoise {
 		out.Result, out.Margin = Inconclusive, ""
-		out.Reason = fmt.Sprintf("%d of %d calls were answered without reaching the dependency: too few to show an open breaker, too many to rule it out", short, calls)
+		out.Reason = fmt.Sprintf("%d of %d calls did not reach the dependency: too few to show an open breaker, too many to rule it out", short, calls)
 		out.Remedy = "raise the rate of phase " + a.Phase
 		return out
 	}
@@ -113,12 +113,30 @@ func (v *view) shortIn(w Interval) (short, calls int) {
 	for _, c := range v.calls {
 		if w.in(c.Call.Send) {
 			calls++
-			if c.Kind == trace.Short {
-				short++
-			}
+			short += one(c.Kind == trace.Short)
 		}
 	}
+	if missing, all := v.missing(w); missing > short {
+		return missing, all
+	}
 	return short, calls
+}
+
+// missing counts the calls of a window, where attempts carry no id, and how many of them
+// reached nobody, as fewer attempts arrived meanwhile: rejected, or tried again in vain until
+// their clients had left.
+func (v *view) missing(w Interval) (short, calls int) {
+	if !v.aggregate {
+		return 0, 0
+	}
+	until := w.Lo
+	for i := range v.join.Calls {
+		if c := &v.join.Calls[i].Call; w.in(c.Send) {
+			calls++
+			until = max(until, c.End)
+		}
+	}
+	return calls - arrivals(v.join.NoID, w.Lo, until), calls
 }
 
 // mayHide reports whether an opening in a window need not have shown, or the

@@ -147,11 +147,10 @@ func (r DownstreamCalls) during(e *evidence, a Assertion) attemptCount {
 	for _, v := range e.views[r.Breaker] {
 		spans, probes, told := v.stays(r.When, w), v.probesOf(w), r.When == StateOpen && v.told(w)
 		for _, x := range v.adm {
-			if x.attempt.Phase != a.Phase && (a.Phase != "" || !e.measured(x.attempt.Phase)) {
-				continue
+			for _, at := range e.attemptsIn(x, a.Phase) {
+				sure, may := r.place(x, at.Arr, spans, probes[x])
+				n.add(x, at, sure, may && !told, guests) // what came about when it opened, the state before explains
 			}
-			sure, may := r.place(x, spans, probes[x])
-			n.add(x, sure, may && !told, guests) // what came about when it opened, the state before explains
 		}
 		n.calls += v.pressing(r.When, spans, w)
 	}
@@ -165,29 +164,45 @@ func (n *attemptCount) name(id string) {
 	}
 }
 
-// add takes in an admission. A ghost is met at every instance, as each may be the
-// one that it asked, and counts once.
-func (n *attemptCount) add(x *admission, sure, may bool, guests map[*trace.Attempt]bool) {
+// attemptsIn returns those of the attempts that an admission stands for that arrived in a
+// phase (in any measured phase, if it is empty): the last ones may have come in the phase after.
+func (e *evidence) attemptsIn(x *admission, phase string) []*trace.Attempt {
+	in := func(at *trace.Attempt) bool { return at.Phase == phase || phase == "" && e.measured(at.Phase) }
+	var out []*trace.Attempt
+	if x.count == 1 && in(x.attempt) {
+		out = append(out, x.attempt)
+	}
+	for i := range x.call.Attempts {
+		if at := &x.call.Attempts[i]; x.count > 1 && in(at) {
+			out = append(out, at)
+		}
+	}
+	return out
+}
+
+// add takes in an attempt of an admission. A ghost is met at every instance, as each may be
+// the one that it asked, and counts once.
+func (n *attemptCount) add(x *admission, at *trace.Attempt, sure, may bool, guests map[*trace.Attempt]bool) {
 	switch {
 	case x.ghost:
-		n.attempts.Hi += one((sure || may) && !guests[x.attempt])
-		guests[x.attempt] = guests[x.attempt] || sure || may
+		n.attempts.Hi += one((sure || may) && !guests[at])
+		guests[at] = guests[at] || sure || may
 	case sure:
-		n.attempts.Lo += x.count
-		n.attempts.Hi += x.count
+		n.attempts.Lo++
+		n.attempts.Hi++
 		n.name(x.id())
 	case may:
-		n.attempts.Hi += x.count
+		n.attempts.Hi++
 	}
 }
 
-// place says whether an admission fell into the state that is asked for: for
-// certain, or perhaps. vis is the visit of which it is a probe, if it is one.
-func (r DownstreamCalls) place(x *admission, spans stays, vis *visit) (sure, may bool) {
+// place says whether an attempt of an admission, by its arrival, fell into the state that is
+// asked for: for certain, or perhaps. vis is the visit of which it is a probe, if it is one.
+func (r DownstreamCalls) place(x *admission, arrived time.Duration, spans stays, vis *visit) (sure, may bool) {
 	if vis == nil || r.When == StateClosed {
-		return spans.place(Interval{x.lo, x.last})
+		return spans.place(Interval{x.lo, arrived})
 	}
-	sure = r.When == StateHalfOpen && x.last < vis.endAt.Lo && !vis.several && !vis.presumed
+	sure = r.When == StateHalfOpen && arrived < vis.endAt.Lo && !vis.several && !vis.presumed
 	return sure, r.When == StateHalfOpen && x.lo <= vis.endAt.Hi
 }
 
@@ -212,9 +227,9 @@ func (v *view) probesOf(w Interval) map[*admission]*visit {
 }
 
 // told reports whether what a declared breaker does explains every admission of a
-// window, so that none but those wholly inside an open interval can be leaks.
+// window, and each is known to be whose it is, so that none but those wholly inside an open interval can be leaks.
 func (v *view) told(w Interval) bool {
-	return v.breaker.Declared && !v.blind() && v.unexplained(w) == ""
+	return v.breaker.Declared && !v.blind() && v.unexplained(w) == "" && v.nobodys(w) == 0 && len(v.leaksIn(w)) == 0
 }
 
 // pressing counts the calls of a window that were sent while the breaker was in a

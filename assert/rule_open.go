@@ -38,6 +38,10 @@ func (r Leak) judge(e *evidence, a Assertion) Verdict {
 		case v.blind():
 			out.Result, out.Reason = Inconclusive, "correlation: aggregate: attempts cannot be grouped into the calls that this breaker sees"
 			out.Remedy = "declare unit: attempt if that is what it counts, or let the SUT pass traceparent on"
+		case v.nobodys(w) > 0:
+			out.Result = Inconclusive
+			out.Reason = plural(v.nobodys(w), "call") + " reached the dependency meanwhile, of which it is not known when they were sent, or which instance they asked"
+			out.Remedy = "let every call be answered within load.timeout, and let the SUT pass ids on and name its instance"
 		case v.unexplained(w) != "":
 			out.Result, out.Reason = Inconclusive, v.unexplained(w)
 			out.Remedy = "see breaker.open_duration and half_open_probes; raise the rate of phase " + a.Phase
@@ -46,6 +50,24 @@ func (r Leak) judge(e *evidence, a Assertion) Verdict {
 		}
 		return out
 	})
+}
+
+// nobodys counts the admissions of a window that arrived while the breaker may have been
+// open, and that it may have let through then: nobody knows whose they are.
+func (v *view) nobodys(w Interval) int {
+	n := 0
+	for _, s := range v.segs {
+		if s.state != StateOpen {
+			continue
+		}
+		for _, a := range v.byHi[v.arrivedFrom(s.from.Hi+1):] {
+			if a.hi >= s.to.Hi && !s.last {
+				break
+			}
+			n += one(w.in(a.hi) && !a.leaked && max(a.lo, a.newest) > s.from.Hi && (a.ghost || a.lo <= s.from.Hi))
+		}
+	}
+	return n
 }
 
 // holed finds a breaker that lets calls through so often that it never looks

@@ -27,9 +27,9 @@ type visit struct {
 // fit reports whether the outcomes of a visit are those of its probes.
 func (vis *visit) fit() bool { return vis.sure && len(vis.maybe) == 0 && len(vis.late) == 0 }
 
-// undeclaredWait is the share of the time to the first probe that an undeclared
-// breaker is trusted to have been open: if it had been half-open in between, it
-// would have waited unequally.
+// undeclaredWait is the share of the time to the first admission that may be a
+// probe for which an undeclared breaker is trusted to have been open: one that was
+// sent before may have been let through sooner than it arrived.
 const undeclaredWait = 0.45
 
 // nextVisit finds the half-open visit that ends an open interval, or nil.
@@ -44,7 +44,7 @@ func (v *view) nextVisit(open segment) *visit {
 	}
 	wait := v.wait
 	if !v.breaker.Declared {
-		wait = time.Duration(float64(first-open.from.Lo) * undeclaredWait)
+		wait = time.Duration(float64(v.firstSince(open.from.Hi)-open.from.Lo) * undeclaredWait)
 	}
 	may := open.from.Lo + wait // what arrived before is no probe
 	vis := &visit{half: Interval{open.from.Lo, first}, sure: open.sure}
@@ -65,6 +65,10 @@ func (v *view) nextVisit(open segment) *visit {
 	vis.ended()
 	return vis
 }
+
+// firstSince is the arrival, after t, of the first admission that may have been a
+// probe: also of one that was sent before, or of a call that was never answered.
+func (v *view) firstSince(t time.Duration) time.Duration { return v.byHi[v.arrivedFrom(t+1)].hi }
 
 // reachedFrom is the index in adm of the first admission that arrived at t or
 // later.
