@@ -1,21 +1,32 @@
 package injector
 
 import (
+	"os"
 	"sync"
 	"time"
 )
 
-// ahead is what a caller sent while his request was served.
+// ahead is what a caller sent while his request was served, and whether that is looked for.
 type ahead struct {
 	mu    sync.Mutex
 	bytes []byte
 	since time.Time // when the first of it came
+
+	stir   sync.Cond // of the three below; its lock is mu
+	looks  bool      // the request that is served takes its time
+	over   bool      // the look has to end
+	always bool      // net/http has nothing to do with the connection any more
 }
 
 // lookAhead is how net/http learns that a caller has left whose request is served. It asks for one
 // byte and, when there is one, would ask no more, and never learn it. So what comes is kept here, until
 // the caller leaves, or the request is through and net/http ends the look by a deadline.
+//
+// Most requests are answered at once. Then there is nothing to look for, and the system is not asked.
 func (c *conn) lookAhead(p []byte) (int, error) {
+	if !c.ahead.wait() {
+		return 0, os.ErrDeadlineExceeded
+	}
 	buffer := p // Few send anything, so there is no other until they do.
 	for {
 		n, err := c.Conn.Read(buffer)
@@ -33,6 +44,50 @@ func (c *conn) lookAhead(p []byte) (int, error) {
 			buffer = make([]byte, 1<<10)
 		}
 	}
+}
+
+// wait waits until it is known whether the request takes its time; false: it did not.
+func (a *ahead) wait() bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for !a.looks && !a.over && !a.always {
+		a.stir.Wait()
+	}
+	return a.looks || a.always
+}
+
+// look says that the request takes its time.
+func (a *ahead) look() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.looks = true
+	a.stir.Broadcast()
+}
+
+// end ends a look. It reports whether one may be under way that only the network can end.
+func (a *ahead) end() (looks bool) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.over = true
+	a.stir.Broadcast()
+	return a.looks || a.always
+}
+
+// anew says that no look is under way that has been ended: the next one is of another request. net/http
+// says so before it begins one, too.
+func (a *ahead) anew() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.over {
+		a.over, a.looks = false, false
+	}
+}
+
+// leave says that net/http leaves the connection to others.
+func (a *ahead) leave() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.always = true
 }
 
 // keepAhead adds to what is kept, and returns how much that is.

@@ -71,6 +71,9 @@ func mayHaveBody(status int) bool {
 // together with the head.
 const onePiece = 1 << 10
 
+// inOnePiece reports whether an answer goes out at once.
+func (a answer) inOnePiece() bool { return len(a.body) <= onePiece && a.fill == 0 }
+
 // answer sends a. The last byte of a longer body is sent apart from the others, so that the end
 // is stamped when it is near also if the caller reads slowly.
 func (x *exchange) answer(a answer) ending {
@@ -81,7 +84,7 @@ func (x *exchange) answer(a answer) ending {
 	x.w.WriteHeader(a.status)
 	switch n := int64(len(a.body)) + a.fill; {
 	case n == 0 || x.r.Method == http.MethodHead:
-	case n <= onePiece && a.fill == 0:
+	case a.inOnePiece():
 		_, _ = x.w.Write(a.body) // x.w keeps the error.
 	default:
 		body := bytes.NewReader(a.body)

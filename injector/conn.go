@@ -35,10 +35,12 @@ func (w watched) Accept() (net.Conn, error) {
 		c = w.injector.secure(c)
 	}
 	closed := make(chan struct{})
-	return &conn{
+	watching := &conn{
 		Conn: c, injector: w.injector, closed: closed, close: sync.OnceFunc(func() { close(closed) }),
 		fresh: true, late: in.late, since: time.Now(), phase: w.injector.phase.Load().name,
-	}, nil
+	}
+	watching.ahead.stir.L = &watching.ahead.mu
+	return watching, nil
 }
 
 // conn is a connection of a caller. What it is for is to tell, at its end, whether
@@ -131,6 +133,7 @@ func (c *conn) Write(p []byte) (int, error) {
 // Close ends what waits to be sent, too.
 func (c *conn) Close() error {
 	c.close()
+	c.ahead.end()
 	return c.Conn.Close()
 }
 
@@ -182,10 +185,20 @@ func (s *pacer) write(c *conn, p []byte) (int, error) {
 	}
 }
 
+// longAgo is the deadline by which net/http ends its look ahead, in seconds of Unix.
+const longAgo = 1
+
 // SetReadDeadline spares the network what changes nothing: the server says several times in every
-// request that there is no such time.
+// request that there is no such time, and ends a look ahead by one that has passed.
 func (c *conn) SetReadDeadline(t time.Time) error {
-	if is := !t.IsZero(); c.limited.Swap(is) || is {
+	is := !t.IsZero()
+	switch {
+	case !is:
+		c.ahead.anew()
+	case t.Unix() == longAgo && !c.ahead.end():
+		return nil
+	}
+	if c.limited.Swap(is) || is {
 		return c.Conn.SetReadDeadline(t)
 	}
 	return nil
@@ -324,6 +337,7 @@ func (i *Injector) track(nc net.Conn, s http.ConnState) {
 		i.known(c, false)
 		i.work.Done()
 	case http.StateHijacked:
+		c.ahead.leave()
 		i.known(c, false)
 		i.work.Done()
 	case http.StateActive:

@@ -34,6 +34,11 @@ type exchange struct {
 	notes   []string // on what it asked for
 	late    bool     // it waited for the door to open
 
+	room struct { // for what w and body point to, with one allocation
+		writer answerWriter
+		body   watchedBody
+	}
+
 	from time.Time // when it came, or was let go by a hold
 	owed bool      // the verdict's latency is one of the answer, and has not passed yet
 }
@@ -57,6 +62,9 @@ func (i *Injector) serve(w http.ResponseWriter, r *http.Request) {
 	switch {
 	case overH2:
 	case isPreface(r): // net/http hands it over as a request.
+		if c, ok := connOf(r); ok {
+			c.ahead.look()
+		}
 		i.serveH2(w, r)
 		return
 	case r.ProtoMajor != 1:
@@ -65,15 +73,17 @@ func (i *Injector) serve(w http.ResponseWriter, r *http.Request) {
 		return // It is recorded as what it is when the connection ends.
 	}
 	late := false
-	if c, ok := connOf(r); ok && !overH2 {
+	c, plain := connOf(r)
+	if plain = plain && !overH2; plain {
 		late = c.begin()
 	}
 	if watch := i.watcher.Load(); watch != nil {
 		(*watch)(r)
 	}
-	x := &exchange{Injector: i, w: &answerWriter{ResponseWriter: w}, r: r, stream: stream, late: late, arrived: time.Now()}
+	x := &exchange{Injector: i, r: r, stream: stream, late: late, arrived: time.Now()}
+	x.room.writer.ResponseWriter, x.room.body.ReadCloser = w, r.Body
+	x.w, x.body = &x.room.writer, &x.room.body
 	stage := i.phase.Load()
-	x.body = &watchedBody{ReadCloser: r.Body}
 	r.Body = x.body
 	// The connection is counted until it is hijacked, so this never adds to
 	// nothing while Close waits.
@@ -83,6 +93,9 @@ func (i *Injector) serve(w http.ResponseWriter, r *http.Request) {
 		Method: r.Method, Path: r.URL.Path, Header: x.header, Query: x.query, Peer: r.RemoteAddr, Body: x.look,
 	})
 	defer x.giveBack()
+	if plain && !x.brief() {
+		c.ahead.look()
+	}
 	handle := i.cfg.Recorder.Arrived(x.attempt())
 	if rule := x.verdict.Rule; rule != nil && rule.Hold != nil {
 		x.spot = x.phase.lots[rule].park(i.offset(x.arrived))
@@ -110,6 +123,21 @@ func (i *Injector) serve(w http.ResponseWriter, r *http.Request) {
 		}
 		panic(http.ErrAbortHandler) // the documented way to have the server drop a connection
 	}
+}
+
+// brief reports whether the request is answered at once, in one piece.
+func (x *exchange) brief() bool {
+	if rule := x.verdict.Rule; rule != nil {
+		answers := rule.Action == fault.ActionRespond || rule.Action == fault.ActionPass && x.cfg.Upstream == ""
+		waits := rule.Hold != nil || rule.ReadRate > 0 || x.verdict.Latency > 0
+		if !answers || waits || rule.Form != (fault.Form{}) || rule.H2 != nil || rule.WebSocket != nil {
+			return false
+		}
+		if rule.Action == fault.ActionRespond {
+			return x.phase.answers[rule].inOnePiece()
+		}
+	}
+	return x.healthy == nil && x.cfg.Stub.Latency == 0 && x.cfg.Stub.WebSocket == nil && x.stub.inOnePiece()
 }
 
 // header reads a header of the request; net/http keeps Host apart.

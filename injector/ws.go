@@ -33,7 +33,7 @@ const mostFrame = fault.MostMessage
 
 // asksForSocket reports whether the request is to become a WebSocket.
 func (x *exchange) asksForSocket() bool {
-	return fault.Match{WebSocket: true}.Matches(fault.Request{Method: x.r.Method, Path: x.r.URL.Path, Header: x.header})
+	return fault.AsksForWebSocket(fault.Request{Method: x.r.Method, Header: x.header})
 }
 
 // socketRule is what the rule does to WebSockets, or nil.

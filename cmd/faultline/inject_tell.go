@@ -23,6 +23,8 @@ type teller struct {
 
 	mu  sync.Mutex
 	now tally // guarded by mu
+	// plain are those of now.ended that were answered with a status and no more, which most are.
+	plain [1000]int
 }
 
 // tally counts requests, those that have ended by how they did.
@@ -70,7 +72,11 @@ func passedOn(a trace.Attempt) bool { return a.Stream && a.Unread() }
 func (t *teller) departed(a trace.Attempt) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.now.ended[endOf(a)]++
+	if e := endOf(a); e.outcome == trace.OutcomeAnswered && e.grpc == "" && !e.left && e.status >= 0 && e.status < len(t.plain) {
+		t.plain[e.status]++
+	} else {
+		t.now.ended[e]++
+	}
 	if a.Rule != "" && passedOn(a) {
 		t.now.hit++
 	}
@@ -143,6 +149,11 @@ func (t *teller) count() tally {
 	defer t.mu.Unlock()
 	now := t.now
 	now.ended = maps.Clone(now.ended)
+	for status, n := range t.plain {
+		if n > 0 {
+			now.ended[end{outcome: trace.OutcomeAnswered, status: status}] = n
+		}
+	}
 	return now
 }
 

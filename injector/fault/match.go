@@ -87,7 +87,7 @@ func (m *matcher) matches(r Request) bool {
 		return false
 	case m.GRPC != "" && !m.isGRPC(r):
 		return false
-	case m.Peer != "" && !m.isPeer(r), m.SNI != "" && !isSNI(m.SNI, r.SNI), m.WebSocket && !asksForWebSocket(r):
+	case m.Peer != "" && !m.isPeer(r), m.SNI != "" && !isSNI(m.SNI, r.SNI), m.WebSocket && !AsksForWebSocket(r):
 		return false
 	}
 	if len(m.Header)+len(m.headers) > 0 && !m.hasHeaders(r) || len(m.Query) > 0 && !hasAll(m.Query, r.query) {

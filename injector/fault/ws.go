@@ -319,9 +319,9 @@ func (w *WebSocket) clone() *WebSocket {
 // methodOfWebSocket is that of a handshake (RFC 6455, section 4.1).
 const methodOfWebSocket = "GET"
 
-// asksForWebSocket reports whether r is to become a WebSocket; its handshake may still be a
+// AsksForWebSocket reports whether r is to become a WebSocket; its handshake may still be a
 // bad one.
-func asksForWebSocket(r Request) bool {
+func AsksForWebSocket(r Request) bool {
 	return r.Method == methodOfWebSocket && hasToken(r.header("Connection"), "upgrade") && hasToken(r.header("Upgrade"), "websocket")
 }
 

@@ -17,6 +17,7 @@ type Recorder struct {
 	arrivals     map[arrivalKey]int
 	blind        map[string][]Blind // by injector, in the order of time
 	sources      map[string]*source // by injector
+	last         *source            // of them, which mostly is the next one
 	calls        pile[Call]
 	attempts     pile[Attempt]
 	marks        []Mark
@@ -28,6 +29,7 @@ type Recorder struct {
 
 // source is what came to one injector.
 type source struct {
+	injector  string
 	seq       int             // the number of the last arrival
 	anonymous []time.Duration // arrivals without an id, sorted
 	streams   lines
@@ -97,10 +99,13 @@ func (r *Recorder) Ended(c Call) {
 // the handle that [Recorder.Departed] takes.
 func (r *Recorder) Arrived(a Attempt) (handle int) {
 	r.mu.Lock()
-	from := r.sources[a.Injector]
-	if from == nil {
-		from = &source{}
-		r.sources[a.Injector] = from
+	from := r.last
+	if from == nil || from.injector != a.Injector {
+		if from = r.sources[a.Injector]; from == nil {
+			from = &source{injector: a.Injector}
+			r.sources[a.Injector] = from
+		}
+		r.last = from
 	}
 	from.seq++
 	a.Seq = from.seq
