@@ -56,21 +56,28 @@ type ending struct {
 	detail    string
 }
 
-// serve plays one request: arrival, decision, hold, latency, action, end.
-func (i *Injector) serve(w http.ResponseWriter, r *http.Request) {
-	stream, overH2 := w.(h2.Stream)
-	switch {
-	case overH2:
-	case isPreface(r): // net/http hands it over as a request.
+// isOther takes what is no request of HTTP/1, and reports whether it is one.
+func (i *Injector) isOther(w http.ResponseWriter, r *http.Request) bool {
+	if isPreface(r) { // net/http hands it over as a request.
 		if c, ok := connOf(r); ok {
 			c.ahead.look()
 		}
 		i.serveH2(w, r)
-		return
-	case r.ProtoMajor != 1:
+		return true
+	}
+	if r.ProtoMajor != 1 {
 		w.Header().Set("Connection", "close")
 		w.WriteHeader(http.StatusHTTPVersionNotSupported)
-		return // It is recorded as what it is when the connection ends.
+		return true // It is recorded as what it is when the connection ends.
+	}
+	return false
+}
+
+// serve plays one request: arrival, decision, hold, latency, action, end.
+func (i *Injector) serve(w http.ResponseWriter, r *http.Request) {
+	stream, overH2 := w.(h2.Stream)
+	if !overH2 && i.isOther(w, r) {
+		return
 	}
 	late := false
 	c, plain := connOf(r)
