@@ -107,7 +107,12 @@ func (i *Injector) serve(w http.ResponseWriter, r *http.Request) {
 	if rule := x.verdict.Rule; rule != nil && rule.Hold != nil {
 		x.spot = x.phase.lots[rule].park(i.offset(x.arrived))
 	}
-	e := x.play()
+	x.end(handle, x.play())
+}
+
+// end records how the exchange ended, and drops the connection where nothing may follow.
+func (x *exchange) end(handle int, e ending) {
+	i := x.Injector
 	at := i.offset(e.at)
 	i.cfg.Recorder.Departed(handle, func(a *trace.Attempt) {
 		a.Outcome, a.Status, a.GRPC, a.Detail = e.outcome, e.status, e.grpc, x.told(e.detail)
