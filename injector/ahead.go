@@ -3,6 +3,7 @@ package injector
 import (
 	"os"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -16,6 +17,9 @@ type ahead struct {
 	looks  bool      // the request that is served takes its time
 	over   bool      // the look has to end
 	always bool      // net/http has nothing to do with the connection any more
+
+	ended atomic.Bool // over, for who only wants to know whether there is something to do
+	some  atomic.Bool // bytes has some, likewise
 }
 
 // lookAhead is how net/http learns that a caller has left whose request is served. It asks for one
@@ -69,6 +73,7 @@ func (a *ahead) end() (looks bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.over = true
+	a.ended.Store(true)
 	a.stir.Broadcast()
 	return a.looks || a.always
 }
@@ -76,10 +81,14 @@ func (a *ahead) end() (looks bool) {
 // anew says that no look is under way that has been ended: the next one is of another request. net/http
 // says so before it begins one, too.
 func (a *ahead) anew() {
+	if !a.ended.Load() {
+		return
+	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.over {
 		a.over, a.looks = false, false
+		a.ended.Store(false)
 	}
 }
 
@@ -99,17 +108,22 @@ func (c *conn) keepAhead(p []byte) int {
 		a.since = time.Now()
 	}
 	a.bytes = append(a.bytes, p...)
+	a.some.Store(len(a.bytes) > 0)
 	return len(a.bytes)
 }
 
 // takeAhead takes some of it out.
 func (c *conn) takeAhead(p []byte) (int, time.Time) {
 	a := &c.ahead
+	if !a.some.Load() {
+		return 0, time.Time{}
+	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	n := copy(p, a.bytes)
 	if a.bytes = a.bytes[n:]; len(a.bytes) == 0 {
 		a.bytes = nil
+		a.some.Store(false)
 	}
 	return n, a.since
 }

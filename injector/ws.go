@@ -33,7 +33,8 @@ const mostFrame = fault.MostMessage
 
 // asksForSocket reports whether the request is to become a WebSocket.
 func (x *exchange) asksForSocket() bool {
-	return fault.AsksForWebSocket(fault.Request{Method: x.r.Method, Header: x.header})
+	// Nearly none does, and one look tells.
+	return len(x.r.Header["Upgrade"]) > 0 && fault.AsksForWebSocket(fault.Request{Method: x.r.Method, Header: x.header})
 }
 
 // socketRule is what the rule does to WebSockets, or nil.

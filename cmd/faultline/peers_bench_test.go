@@ -20,6 +20,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	vegeta "github.com/tsenart/vegeta/v12/lib"
 )
 
 // A peer is a dependency in a process of its own that the benchmarks ask.
@@ -50,19 +52,27 @@ func bare() {
 // BenchmarkPeersThroughput compares how many requests a second are answered, all by turns in
 // every round: a bare net/http handler, the injector with a ledger and faults (503) for 30 %
 // of them, and with FAULTLINE_ZOO=1 Toxiproxy without a toxic in front of the bare handler,
-// and WireMock with the same fault for 3 of 10 in turn. The clients are raw sockets that keep their
-// connections, so that they cost little beside the servers.
+// and WireMock with the same fault for 3 of 10 in turn. Who asks is vegeta, from which faultline's
+// own load comes, or raw sockets, which cost little beside the servers and show their differences most.
+// All keep their connections.
 //
 //	FAULTLINE_ZOO=1 go test -run='^$' -bench=PeersThroughput -benchtime=20x ./cmd/faultline
 func BenchmarkPeersThroughput(b *testing.B) {
 	plain := process(b, "bare", []string{"bare"}, nil)
 	peers := []peer{plain, process(b, "faultline", []string{"faultline", "inject", "--body", bareBody, "--respond", "503", "--ratio", "30%", "--listen"}, nil)}
 	peers = append(peers, otherPeers(b, plain, 0)...)
+	for name, ask := range map[string]func(*testing.B, peer, int, time.Duration) float64{"vegeta": byVegeta, "sockets": throughput} {
+		b.Run(name, func(b *testing.B) { benchmarkThroughput(b, peers, ask) })
+	}
+}
+
+func benchmarkThroughput(b *testing.B, peers []peer, ask func(*testing.B, peer, int, time.Duration) float64) {
+	b.Helper()
 	rates := make([][]float64, len(peers))
 	for round := 0; b.Loop(); round++ {
 		for k := range peers {
 			i := (k + round) % len(peers)
-			rates[i] = append(rates[i], throughput(b, peers[i], 16, 300*time.Millisecond))
+			rates[i] = append(rates[i], ask(b, peers[i], 16, 300*time.Millisecond))
 		}
 	}
 	for i, p := range peers {
@@ -76,6 +86,26 @@ func BenchmarkPeersThroughput(b *testing.B) {
 		}
 	}
 	b.ReportMetric(0, "ns/op") // An iteration is a round.
+}
+
+// byVegeta asks as fast as vegeta does.
+func byVegeta(b *testing.B, p peer, conns int, d time.Duration) float64 {
+	b.Helper()
+	n := 0
+	targets := func(t *vegeta.Target) error {
+		t.Method, t.URL = http.MethodGet, "http://"+p.addr+"/ok"
+		return nil
+	}
+	workers := uint64(conns)
+	attacker := vegeta.NewAttacker(vegeta.Workers(workers), vegeta.MaxWorkers(workers), vegeta.Connections(conns))
+	began := time.Now()
+	for r := range attacker.Attack(targets, vegeta.Rate{}, d, p.name) {
+		if r.Error != "" && r.Code != http.StatusServiceUnavailable {
+			b.Fatalf("%s: %s", p.name, r.Error)
+		}
+		n++
+	}
+	return float64(n) / time.Since(began).Seconds()
 }
 
 // throughput asks from so many connections at once for so long.

@@ -95,7 +95,12 @@ func spanID(seq uint64) string {
 // header is the token and nothing else, in the form of a UUID or not. A request
 // in which the carrier template sees tokens of two calls belongs to neither.
 func (c Correlator) Identify(r Request) (id, by string, ok bool) {
-	for _, by := range c.carriers() {
+	usual := [...]string{Traceparent, HeaderPrefix + RequestID}
+	order := c.Carriers
+	if len(order) == 0 {
+		order = usual[:]
+	}
+	for _, by := range order {
 		if id, ok := c.ask(by, r); ok {
 			return id, by, true
 		}
@@ -111,8 +116,13 @@ func (c Correlator) ask(by string, r Request) (string, bool) {
 	if field, ok := templateField(by); ok {
 		return c.search(field, r)
 	}
-	if p := strings.Split(r.header(Traceparent), "-"); by == Traceparent && len(p) == 4 {
-		return c.parse(p[1])
+	if by != Traceparent {
+		return "", false
+	}
+	if parent := r.header(Traceparent); parent != "" {
+		if p := strings.Split(parent, "-"); len(p) == 4 {
+			return c.parse(p[1])
+		}
 	}
 	return "", false
 }
