@@ -42,6 +42,17 @@ func stages(v yamldoc.Value, key string, read func(at time.Duration, v yamldoc.V
 	}
 }
 
+// corners reads the points of what changes, of steps or of a straight line.
+func corners(m *yamldoc.Map, key, what string, add func(at time.Duration, v yamldoc.Value)) {
+	to, over := straight(m, key)
+	if key == rampSteps {
+		stages(m.Get(key), what, add)
+		return
+	}
+	add(0, m.Get(key))
+	add(over.Duration(0), to)
+}
+
 // ratioRamp reads a share that changes; key is from or steps.
 func (r *reader) ratioRamp(m *yamldoc.Map, key string, kind fault.SelectKind) fault.Select {
 	flawed := r.flawed()
@@ -50,13 +61,7 @@ func (r *reader) ratioRamp(m *yamldoc.Map, key string, kind fault.SelectKind) fa
 		share, _ := v.ExactShare()
 		ramp.Points = append(ramp.Points, fault.RampPoint{At: at, Num: share.Num, Den: share.Den})
 	}
-	to, over := straight(m, key)
-	if ramp.Stairs {
-		stages(m.Get(key), "ratio", add)
-	} else {
-		add(0, m.Get(key))
-		add(over.Duration(0), to)
-	}
+	corners(m, key, "ratio", add)
 	s := fault.Select{Kind: kind, Ramp: ramp}
 	if kind == fault.SelectShuffle {
 		m.Get("draw").Problemf("shuffle deals a block of requests before anybody knows when they will come; a share that changes is drawn even or random")
@@ -80,13 +85,7 @@ func (r *reader) latencyRamp(m *yamldoc.Map, key string) fault.Latency {
 	add := func(at time.Duration, v yamldoc.Value) {
 		ramp.Points = append(ramp.Points, fault.LatencyPoint{At: at, Latency: v.DurationOrZero(0)})
 	}
-	to, over := straight(m, key)
-	if ramp.Stairs {
-		stages(m.Get(key), "latency", add)
-	} else {
-		add(0, m.Get(key))
-		add(over.Duration(0), to)
-	}
+	corners(m, key, "latency", add)
 	l := fault.Latency{Ramp: ramp}
 	if flawed() {
 		return fault.Latency{}

@@ -13,13 +13,12 @@ type ahead struct {
 	bytes []byte
 	since time.Time // when the first of it came
 
-	stir   sync.Cond // of the three below; its lock is mu
-	looks  bool      // the request that is served takes its time
-	over   bool      // the look has to end
-	always bool      // net/http has nothing to do with the connection any more
+	stir   sync.Cond   // of the three below, which change under its lock, mu
+	looks  bool        // the request that is served takes its time
+	over   atomic.Bool // the look has to end
+	always bool        // net/http has nothing to do with the connection any more
 
-	ended atomic.Bool // over, for who only wants to know whether there is something to do
-	some  atomic.Bool // bytes has some, likewise
+	some atomic.Bool // bytes has some, for who only wants to know whether there is something to do
 }
 
 // lookAhead is how net/http learns that a caller has left whose request is served. It asks for one
@@ -54,7 +53,7 @@ func (c *conn) lookAhead(p []byte) (int, error) {
 func (a *ahead) wait() bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	for !a.looks && !a.over && !a.always {
+	for !a.looks && !a.over.Load() && !a.always {
 		a.stir.Wait()
 	}
 	return a.looks || a.always
@@ -72,8 +71,7 @@ func (a *ahead) look() {
 func (a *ahead) end() (looks bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.over = true
-	a.ended.Store(true)
+	a.over.Store(true)
 	a.stir.Broadcast()
 	return a.looks || a.always
 }
@@ -81,14 +79,13 @@ func (a *ahead) end() (looks bool) {
 // anew says that no look is under way that has been ended: the next one is of another request. net/http
 // says so before it begins one, too.
 func (a *ahead) anew() {
-	if !a.ended.Load() {
-		return
+	if !a.over.Load() {
+		return // As most often.
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if a.over {
-		a.over, a.looks = false, false
-		a.ended.Store(false)
+	if a.over.Swap(false) {
+		a.looks = false
 	}
 }
 

@@ -9,6 +9,8 @@ import (
 	"net/http"
 	"time"
 
+	"golang.org/x/net/http2"
+
 	"github.com/faultline-go/faultline/injector/fault"
 	"github.com/faultline-go/faultline/injector/h2"
 	"github.com/faultline-go/faultline/injector/wire"
@@ -326,17 +328,20 @@ func (x *exchange) dated(a answer) answer {
 
 // hang says nothing until the caller leaves or the fault ends.
 func (x *exchange) hang() ending {
-	if x.stream != nil {
-		return x.silence()
-	}
 	var e ending
 	select {
 	case <-x.r.Context().Done():
 		e = x.gone()
 	case <-x.phase.ended:
-		e = x.sever(fault.ActionClose)
+		if x.stream != nil {
+			e = x.rst(http2.ErrCodeCancel)
+		} else {
+			e = x.sever(fault.ActionClose)
+		}
 	}
-	e.outcome = trace.OutcomeHang
+	if !e.byAnother {
+		e.outcome = trace.OutcomeHang
+	}
 	return e
 }
 

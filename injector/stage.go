@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"hash/fnv"
 	"maps"
 	"slices"
 	"sync/atomic"
@@ -18,6 +19,7 @@ type plan struct {
 	player  *fault.Player
 	phases  []string        // the names, sorted
 	text    json.RawMessage // the script, with the rules' IDs
+	sum     uint64          // of text; it is asked for far more often than it changes
 	answers map[*fault.Rule]answer
 	storms  map[*fault.Rule]*storm
 	entered map[string]*phase // guarded by Injector.turn
@@ -53,6 +55,9 @@ func (i *Injector) newPlan(script fault.Script, version uint64) (*plan, error) {
 	if p.text, err = json.Marshal(named); err != nil {
 		return nil, fmt.Errorf("write the script as JSON: %w", err)
 	}
+	h := fnv.New64a()
+	_, _ = h.Write(p.text) // never fails
+	p.sum = h.Sum64()
 	return p, nil
 }
 

@@ -75,10 +75,11 @@ func (i *Injector) State() State {
 	return st
 }
 
-// Plan returns the script in force as JSON, with the IDs of its rules, and its number.
-func (i *Injector) Plan() (script json.RawMessage, version uint64) {
+// Plan returns the script in force as JSON, with the IDs of its rules, its number, and the
+// script's sum (FNV-1a, 64 bits).
+func (i *Injector) Plan() (script json.RawMessage, version, sum uint64) {
 	p := i.phase.Load().plan
-	return p.text, p.version
+	return p.text, p.version, p.sum
 }
 
 // Faulty reports whether the plan in force has faults for a phase.

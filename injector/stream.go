@@ -110,21 +110,6 @@ func (x *exchange) garbageH2() ending {
 	return x.closeH2(e)
 }
 
-// silence says nothing more until the caller leaves or the phase ends.
-func (x *exchange) silence() ending {
-	var e ending
-	select {
-	case <-x.r.Context().Done():
-		e = x.gone()
-	case <-x.phase.ended:
-		e = x.rst(http2.ErrCodeCancel)
-	}
-	if !e.byAnother {
-		e.outcome = trace.OutcomeHang
-	}
-	return e
-}
-
 // playH2 plays what only HTTP/2 has before an answer; true: there is none.
 func (x *exchange) playH2(h *fault.H2) (e ending, over bool) {
 	switch {
@@ -146,7 +131,7 @@ func (x *exchange) playH2(h *fault.H2) (e ending, over bool) {
 		return x.gone(), true
 	}
 	if h.GoAway.Last == fault.LastNone {
-		return x.silence(), true
+		return x.hang(), true
 	}
 	return ending{}, false
 }
@@ -169,7 +154,7 @@ func (x *exchange) stopOf(a answer, f fault.Form, size int64) *stop {
 		s := &stop{before: f.Cut.At != fault.CutBody, bytes: short(f.Cut.Bytes)}
 		s.end = func() ending { return x.severH2(f.Cut.By, f.Cut.At == fault.CutStart) }
 		if f.Cut.By == fault.ActionHang {
-			s.end = x.silence
+			s.end = x.hang
 		}
 		return s
 	case rule != nil && rule.H2 != nil && rule.H2.Reset != nil:

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"hash/fnv"
 	"net/http"
 	"reflect"
 	"slices"
@@ -119,23 +118,19 @@ func (s *Server) one(r *http.Request) (*injector.Injector, *problem) {
 
 // etag is that of the plan in force, and the plan's number.
 func etag(i *injector.Injector) (tag string, version uint64) {
-	text, version := i.Plan()
-	return etagOf(text, version), version
+	_, version, sum := i.Plan()
+	return etagOf(version, sum), version
 }
 
-func etagOf(text []byte, version uint64) string {
-	h := fnv.New64a()
-	_, _ = h.Write(text) // never fails
-	return fmt.Sprintf(`"%d-%016x"`, version, h.Sum64())
-}
+func etagOf(version, sum uint64) string { return fmt.Sprintf(`"%d-%016x"`, version, sum) }
 
 func (s *Server) getPlan(_ http.ResponseWriter, r *http.Request) (*result, *problem) {
 	i, p := s.one(r)
 	if p != nil {
 		return nil, p
 	}
-	text, version := i.Plan()
-	return &result{status: http.StatusOK, etag: etagOf(text, version), text: text, kind: "application/json"}, nil
+	text, version, sum := i.Plan()
+	return &result{status: http.StatusOK, etag: etagOf(version, sum), text: text, kind: "application/json"}, nil
 }
 
 func (s *Server) putPlan(w http.ResponseWriter, r *http.Request) (*result, *problem) {

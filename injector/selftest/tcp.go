@@ -100,13 +100,11 @@ func nobody(undialled fault.Action) func(context.Context, *injector.Config) (fun
 
 // half sends a request and FIN, and reads on.
 func half(ctx context.Context, in *injector.Injector, request string, patience time.Duration) (Observation, error) {
-	c, err := new(net.Dialer).DialContext(ctx, "tcp", in.Addr())
+	c, leave, err := reach(ctx, in)
 	if err != nil {
-		return Observation{}, fmt.Errorf("connect to the injector: %w", err)
+		return Observation{}, err
 	}
-	defer func() { _ = c.Close() }() // What is to be seen was seen.
-	stop := context.AfterFunc(ctx, func() { _ = c.SetDeadline(time.Unix(1, 0)) })
-	defer stop()
+	defer leave()
 	start := time.Now()
 	_, err = io.WriteString(c, request)
 	if tcp, ok := c.(interface{ CloseWrite() error }); err == nil && ok {

@@ -41,6 +41,19 @@ func onTLS(do fault.TLSDo) fault.Rule {
 	return fault.Rule{Action: fault.ActionTLS, TLS: &fault.TLS{Do: do}}
 }
 
+// reach connects to an injector; leave ends the connection, and so does ctx.
+func reach(ctx context.Context, in *injector.Injector) (c net.Conn, leave func(), err error) {
+	c, err = new(net.Dialer).DialContext(ctx, "tcp", in.Addr())
+	if err != nil {
+		return nil, nil, fmt.Errorf("connect to the injector: %w", err)
+	}
+	stop := context.AfterFunc(ctx, func() { _ = c.SetDeadline(time.Unix(1, 0)) })
+	return c, func() {
+		stop()
+		_ = c.Close() // What is to be seen was seen.
+	}, nil
+}
+
 // caller is an observer who makes a handshake as a client of crypto/tls does, and looks at
 // what is below.
 func caller(change func(*tls.Config)) observer {
@@ -51,13 +64,11 @@ func caller(change func(*tls.Config)) observer {
 		}
 		config := &tls.Config{RootCAs: roots, ServerName: "selftest", MinVersion: tls.VersionTLS12, NextProtos: []string{"http/1.1"}}
 		change(config)
-		c, err := new(net.Dialer).DialContext(ctx, "tcp", in.Addr())
+		c, leave, err := reach(ctx, in)
 		if err != nil {
-			return Observation{}, fmt.Errorf("connect to the injector: %w", err)
+			return Observation{}, err
 		}
-		defer func() { _ = c.Close() }() // What is to be seen was seen.
-		stop := context.AfterFunc(ctx, func() { _ = c.SetDeadline(time.Unix(1, 0)) })
-		defer stop()
+		defer leave()
 		return talk(ctx, &tap{Conn: c}, config, request, patience)
 	}
 }

@@ -46,13 +46,9 @@ const idBytes = 16
 // HeaderPrefix starts the name of a carrier that is a plain header.
 const HeaderPrefix = "header:"
 
-// carriers is the order in force.
-func (c Correlator) carriers() []string {
-	if len(c.Carriers) == 0 {
-		return []string{Traceparent, HeaderPrefix + RequestID}
-	}
-	return c.Carriers
-}
+// usual is the order where none is declared. It is an array, so that who asks it for every
+// request need not allocate one.
+func usual() [2]string { return [...]string{Traceparent, HeaderPrefix + RequestID} }
 
 // ID is the call's name in the trace: phase/seq.
 func (c Correlator) ID(phase int, seq uint64) string {
@@ -72,7 +68,7 @@ func (c Correlator) TraceID(phase int, seq uint64) string {
 // tracing SUT passes the header on.
 func (c Correlator) Carry(set func(key, value string), phase int, seq uint64) {
 	id := c.TraceID(phase, seq)
-	for _, by := range c.carriers() {
+	for _, by := range c.Carriers { // The usual ones are set below.
 		if h, ok := strings.CutPrefix(by, HeaderPrefix); ok {
 			set(h, id)
 		}
@@ -95,10 +91,9 @@ func spanID(seq uint64) string {
 // header is the token and nothing else, in the form of a UUID or not. A request
 // in which the carrier template sees tokens of two calls belongs to neither.
 func (c Correlator) Identify(r Request) (id, by string, ok bool) {
-	usual := [...]string{Traceparent, HeaderPrefix + RequestID}
-	order := c.Carriers
+	known, order := usual(), c.Carriers
 	if len(order) == 0 {
-		order = usual[:]
+		order = known[:]
 	}
 	for _, by := range order {
 		if id, ok := c.ask(by, r); ok {

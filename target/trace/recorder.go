@@ -99,14 +99,7 @@ func (r *Recorder) Ended(c Call) {
 // the handle that [Recorder.Departed] takes.
 func (r *Recorder) Arrived(a Attempt) (handle int) {
 	r.mu.Lock()
-	from := r.last
-	if from == nil || from.injector != a.Injector {
-		if from = r.sources[a.Injector]; from == nil {
-			from = &source{injector: a.Injector}
-			r.sources[a.Injector] = from
-		}
-		r.last = from
-	}
+	from := r.source(a.Injector)
 	from.seq++
 	a.Seq = from.seq
 	a.Dep, a.Abandon = None, None
@@ -131,6 +124,17 @@ func (r *Recorder) Arrived(a Attempt) (handle int) {
 	return handle
 }
 
+// source is what came to an injector up to now. mu is held.
+func (r *Recorder) source(injector string) *source {
+	if r.last == nil || r.last.injector != injector {
+		if r.sources[injector] == nil {
+			r.sources[injector] = &source{injector: injector}
+		}
+		r.last = r.sources[injector]
+	}
+	return r.last
+}
+
 // BySingleFlight is the By of an attempt that was joined by containment.
 const BySingleFlight = "single_flight"
 
@@ -140,7 +144,7 @@ func (r *Recorder) Departed(handle int, complete func(*Attempt)) {
 	r.mu.Lock()
 	at := r.attempts.at(handle)
 	complete(at)
-	r.sources[at.Injector].streams.end(handle, at)
+	r.source(at.Injector).streams.end(handle, at)
 	if r.onDeparture == nil {
 		r.mu.Unlock()
 		return
@@ -171,10 +175,7 @@ func (r *Recorder) Reached(injector string, c Call) bool {
 	if blindDuring(r.blind[injector], c.Send, c.End) {
 		return true
 	}
-	from := r.sources[injector]
-	if from == nil {
-		return false
-	}
+	from := r.source(injector)
 	i, _ := slices.BinarySearch(from.anonymous, c.Send)
 	return i < len(from.anonymous) && from.anonymous[i] <= c.End || from.streams.spanned(c.Send, c.End)
 }
