@@ -1,6 +1,7 @@
 package control_test
 
 import (
+	"fmt"
 	"regexp"
 	"strconv"
 	"strings"
@@ -59,14 +60,25 @@ func TestMetrics(t *testing.T) {
 	if kind := got.header.Get("Content-Type"); kind != "text/plain; version=0.0.4; charset=utf-8" {
 		t.Error(kind)
 	}
+	// A caller has his answer a moment before the injector is through with him.
 	check := func(want map[string]float64) {
 		t.Helper()
-		m := scraped(t, a.ask("GET", "/metrics", "").body)
-		for series, value := range want {
-			if v, ok := m[series]; !ok || v != value {
-				t.Errorf("%s is %v (%v), want %v", series, v, ok, value)
+		wrong := ""
+		defer func() {
+			if wrong != "" {
+				t.Error(wrong)
 			}
-		}
+		}()
+		until(t, "what the metrics say", func() bool {
+			m := scraped(t, a.ask("GET", "/metrics", "").body)
+			wrong = ""
+			for series, value := range want {
+				if v, ok := m[series]; !ok || v != value {
+					wrong += fmt.Sprintf("%s is %v (%v), want %v\n", series, v, ok, value)
+				}
+			}
+			return wrong == ""
+		})
 	}
 	rule := `{injector="one",phase="out",rule="out/1",action="respond"}`
 	check(map[string]float64{
