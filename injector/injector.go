@@ -84,6 +84,7 @@ type Injector struct {
 
 	turn     sync.Mutex // held by what changes the stage, and for no longer than that takes
 	doorTurn sync.Mutex
+	storms   storms     // guarded by turn
 	added    uint64     // guarded by turn; how many faults without an ID were added
 	shut     bool       // guarded by turn; the trace says that the door is
 	lapsed   *time.Time // guarded by turn; the end of the lease that all know is over
@@ -173,6 +174,7 @@ func build(cfg Config) (*Injector, error) {
 	}
 	i.Watch(cfg.Watch)
 	i.budget, i.meter = newBudget(cfg.Limits), newMeter()
+	i.storms = newStorms(cfg.Limits.PerSecond)
 	if i.log == nil {
 		i.log = slog.New(slog.DiscardHandler)
 	}

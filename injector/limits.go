@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"log/slog"
 	"math/bits"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -146,38 +145,6 @@ func (b *budget) hold() bool {
 			return true
 		}
 	}
-}
-
-// storm guards one rule: it remembers when it hit the last requests.
-type storm struct {
-	most int // within a second; 0: no limit
-	mu   sync.Mutex
-	last []time.Time // a ring of the last most instants
-	next int         // the place of the oldest, once the ring is full
-}
-
-// within does what take does, if the rule may hit one more request now.
-func (s *storm) within(take func() Limit) Limit {
-	if s.most == 0 {
-		return take()
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	now := time.Now() // Under the lock, so that the instants are in order.
-	full := len(s.last) == s.most
-	if full && now.Sub(s.last[s.next]) < time.Second {
-		return LimitPerSecond
-	}
-	if limit := take(); limit != "" {
-		return limit
-	}
-	if !full {
-		s.last = append(s.last, now)
-		return ""
-	}
-	s.last[s.next] = now
-	s.next = (s.next + 1) % s.most
-	return ""
 }
 
 // parks reports whether a request that the rule hits waits for something else than a time
