@@ -23,7 +23,7 @@ func TestAFaultThatIsAddedAgainHasItsOldStormGuard(t *testing.T) {
 		}
 		synctest.Wait()
 	}
-	clear := func(t *testing.T, w *world) {
+	off := func(t *testing.T, w *world) {
 		t.Helper()
 		if err := w.Clear(); err != nil {
 			t.Fatal(err)
@@ -31,7 +31,7 @@ func TestAFaultThatIsAddedAgainHasItsOldStormGuard(t *testing.T) {
 		synctest.Wait()
 	}
 	for name, again := range map[string]func(*testing.T, *world){
-		"added, cleared, added":             func(t *testing.T, w *world) { clear(t, w); add(t, w) },
+		"added, cleared, added":             func(t *testing.T, w *world) { off(t, w); add(t, w) },
 		"added, over with its phase, added": func(t *testing.T, w *world) { w.Enter(""); add(t, w) },
 		"added, then in a plan":             func(t *testing.T, w *world) { mustReplace(t, w, mine) },
 		"in a plan, in none, in a plan": func(t *testing.T, w *world) {

@@ -46,8 +46,11 @@ type Server struct {
 	end      context.CancelFunc
 	work     sync.WaitGroup
 	mu       sync.Mutex
-	closed   bool // guarded by mu: no further work begins
+	closed   bool       // guarded by mu: no further work begins
+	entering sync.Mutex // held by who enters a phase
 	streams  atomic.Int32
+	dropped  atomic.Uint64 // readers of streams who took nothing
+	views    views
 }
 
 // How long the API waits for its callers.
@@ -75,6 +78,9 @@ func Start(ctx context.Context, cfg Config) (*Server, error) {
 	s := &Server{cfg: cfg, log: cfg.Logger}
 	if s.log == nil {
 		s.log = slog.New(slog.DiscardHandler)
+	}
+	if cfg.Enter == nil {
+		s.cfg.Enter = s.enter
 	}
 	s.routes = s.table()
 	if s.document, err = document(); err != nil {
