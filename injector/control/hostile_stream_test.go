@@ -43,7 +43,7 @@ func (a api) rawStream() (net.Conn, *bufio.Reader, int) {
 // manners are the ways in which subscribers misbehave.
 var manners = []func(c net.Conn, r *bufio.Reader){
 	func(net.Conn, *bufio.Reader) {}, // Reads nothing.
-	func(c net.Conn, r *bufio.Reader) { // Reads slowly.
+	func(_ net.Conn, r *bufio.Reader) { // Reads slowly.
 		for range 100 {
 			if _, err := r.ReadByte(); err != nil {
 				return

@@ -96,6 +96,9 @@ func Start(ctx context.Context, cfg Config) (*Server, error) {
 	if err != nil {
 		return nil, fmt.Errorf("control API: listen on %s: %w; choose another port, or port 0 for a free one", cfg.Addr, err)
 	}
+	if err := whereIs(cfg.Addr, ln); err != nil {
+		return nil, errors.Join(fmt.Errorf("control API: %w", err), ln.Close())
+	}
 	s.addr = ln.Addr().String()
 	base, end := context.WithCancel(ctx)
 	s.end = end
@@ -107,6 +110,8 @@ func Start(ctx context.Context, cfg Config) (*Server, error) {
 		WriteTimeout:      writeTimeout,
 		IdleTimeout:       idleTimeout,
 		MaxHeaderBytes:    maxHeader,
+
+		DisableGeneralOptionsHandler: true, // Who may not call is not answered by it either.
 		ErrorLog:          slog.NewLogLogger(s.log.Handler(), slog.LevelDebug),
 	}
 	s.work.Go(func() {
