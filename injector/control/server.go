@@ -112,7 +112,7 @@ func Start(ctx context.Context, cfg Config) (*Server, error) {
 		MaxHeaderBytes:    maxHeader,
 
 		DisableGeneralOptionsHandler: true, // Who may not call is not answered by it either.
-		ErrorLog:          slog.NewLogLogger(s.log.Handler(), slog.LevelDebug),
+		ErrorLog:                     slog.NewLogLogger(s.log.Handler(), slog.LevelDebug),
 	}
 	s.work.Go(func() {
 		if err := s.server.Serve(ln); !errors.Is(err, http.ErrServerClosed) {
