@@ -186,16 +186,25 @@ func (i *Injector) askAmong(phases []*phase, r fault.Request, at time.Time) (fau
 		return fault.Verdict{}, nil // The keeper is about to end the faults.
 	}
 	for _, p := range phases {
-		if p.id != "" && !at.Before(p.until) {
-			continue // The keeper is about to end it.
+		if p.id != "" && !at.Before(p.until) || p.isOver() {
+			continue // The keeper is about to end it, or somebody has.
 		}
 		r.At = p.since(at)
-		if v := p.faults.Decide(r); v.Rule != nil {
+		v := p.faults.Decide(r)
+		switch {
+		case v.Rule == nil:
+		case p.isOver(): // It was cleared, maybe while the request's body was awaited.
+			p.spared[v.Rule].Add(1)
+		default:
 			return v, p
 		}
 	}
 	return fault.Verdict{}, nil
 }
+
+// isOver reports whether the faults of a phase that is asked have ended: all were cleared, or this one was added
+// and has had its time. What a phase that is followed by another one began to look at is its own.
+func (p *phase) isOver() bool { return isClosed(p.cleared) || p.id != "" && isClosed(p.ended) }
 
 // limit lets a request pass that is one too many.
 func (x *exchange) limit(s *stage) {
