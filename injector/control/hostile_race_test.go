@@ -10,6 +10,7 @@ import (
 	"os"
 	"runtime"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -78,15 +79,35 @@ func (m *turmoil) disturb(r *rand.Rand) {
 	case 6:
 		_ = i.Clear()
 	case 7:
-		m.ask("POST", "/v1/phase", `{"next":true}`)
+		m.try("POST", "/v1/phase", `{"next":true}`)
 	case 8:
-		m.ask("POST", "/v1/phase", `{"name":"out"}`)
+		m.try("POST", "/v1/phase", `{"name":"out"}`)
 	case 9:
-		m.ask("GET", "/v1/state", "")
+		m.try("GET", "/v1/state", "")
 	case 10:
 		m.renew()
 	case 11: // The lease may lapse meanwhile.
 		time.Sleep(time.Duration(r.IntN(int(m.lease / 4))))
+	}
+}
+
+// try asks the API; a machine that has too much to do may not answer in time.
+func (m *turmoil) try(method, path, body string) {
+	req, err := http.NewRequest(method, m.URL()+path, strings.NewReader(body))
+	if err != nil {
+		m.t.Error(err)
+		return
+	}
+	req.Header.Set("Content-Type", "application/json")
+	c := http.Client{Timeout: patience, Transport: &http.Transport{DisableKeepAlives: true}}
+	resp, err := c.Do(req)
+	if err != nil {
+		m.t.Log(err)
+		return
+	}
+	defer resp.Body.Close()
+	if resp.StatusCode >= 500 {
+		m.t.Errorf("%s %s: %d", method, path, resp.StatusCode)
 	}
 }
 
@@ -107,7 +128,7 @@ func (m *turmoil) look() {
 	}
 	for _, r := range st.Rules {
 		every := map[string]uint64{"answer": 3, "reset": 11, "hang": 17, "late": 5}[r.ID]
-		if every > 0 && r.Hit != r.Seen/every {
+		if every > 0 && r.Spared == 0 && r.Hit != r.Seen/every { // It is spared when it was cleared in between.
 			m.t.Errorf("rule %s has seen %d and hit %d, want every %d", r.ID, r.Seen, r.Hit, every)
 		}
 	}
@@ -121,7 +142,7 @@ func (m *turmoil) call(c *http.Client, r *rand.Rand, stop <-chan struct{}) {
 			return
 		default:
 		}
-		ctx, cancel := context.WithTimeout(context.Background(), time.Duration(1+r.IntN(100))*time.Millisecond)
+		ctx, cancel := context.WithTimeout(context.Background(), time.Duration(20+r.IntN(300))*time.Millisecond)
 		req, err := http.NewRequestWithContext(ctx, http.MethodPost, m.deps[0].URL(), nil)
 		if err != nil {
 			m.t.Error(err)
