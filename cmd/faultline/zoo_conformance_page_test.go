@@ -228,6 +228,9 @@ func (m truth) declaredText(column string) string {
 		}
 		return fmt.Sprint(d.exactly)
 	case "close":
+		if d.successes == 0 {
+			return "within " + short(d.within)
+		}
 		return fmt.Sprintf("after %d successes", d.successes)
 	case "reopen":
 		return "on a failed probe"

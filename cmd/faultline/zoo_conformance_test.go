@@ -47,13 +47,14 @@ func TestZooConformance(t *testing.T) {
 	}
 }
 
-// builder builds each folder once, however many members have it.
+// builder builds each thing once, however many members need it.
 type builder struct{ done map[string]string }
 
 // prepare builds a member, and returns its environment of Python packages, if it has one.
 func (b builder) prepare(t *testing.T, dir string, m truth) (venv string) {
 	t.Helper()
-	if venv, ok := b.done[dir]; ok {
+	key := fmt.Sprint(dir, m.build, m.install)
+	if venv, ok := b.done[key]; ok {
 		return venv
 	}
 	for _, command := range m.build {
@@ -68,7 +69,7 @@ func (b builder) prepare(t *testing.T, dir string, m truth) (venv string) {
 		runIn(t, dir, "python3", "-m", "venv", venv)
 		runIn(t, dir, filepath.Join(venv, "bin", "python"), "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--only-binary", ":all:", "-r", m.install)
 	}
-	b.done[dir] = venv
+	b.done[key] = venv
 	return venv
 }
 
@@ -181,6 +182,8 @@ func (m truth) findings(t *testing.T, e zooEvidence) map[string]finding {
 		case d.none != "":
 		case column == "late":
 			all[column] = m.late(e)
+		case column == "probes" && d.waiting:
+			all[column] = waitingProbes(e.trace, d.exactly)
 		default:
 			v, ok := e.verdicts[column]
 			if !ok {

@@ -54,8 +54,7 @@ func (t truth) head(b *strings.Builder, dir, venv string) {
 		}
 		fmt.Fprintf(b, "  %s: { stub: { status: 200, headers: { Content-Type: application/json }, body: '%s', latency: 2ms } }\n", name, body)
 	}
-	fmt.Fprintf(b, "load:\n  rate: 100/s\n  timeout: 5s\n  targets: [ { name: quote, path: %q, depends_on: [%s] } ]\n",
-		t.path, strings.Join(slices.DeleteFunc(append([]string{"dependency"}, t.others...), func(s string) bool { return s == "health" }), ", "))
+	fmt.Fprintf(b, "load:\n  rate: 100/s\n  timeout: 5s\n  targets: [ { name: quote, path: %q, depends_on: [dependency] } ]\n", t.path)
 	fmt.Fprintf(b, "  classify:\n    primary: { status: 200, contains: '%s' }\n    fallback: { status: 200, contains: '%s' }\n", t.primary, t.fallback)
 }
 
@@ -79,18 +78,23 @@ func (t truth) breakerAndPhases(b *strings.Builder) {
 	trip := fmt.Sprintf("load: { calls: %d, concurrency: 1, gap: 5ms, until: open }, %s", 2*d.minimum+100, failing(0))
 	if d.warm {
 		fmt.Fprintf(b, "  - { name: warm-trip, measure: false, %s }\n", trip)
-		fmt.Fprintf(b, "  - { name: warm-rest, measure: false, pause: %s }\n", short(d.wait+200*time.Millisecond))
+		fmt.Fprintf(b, "  - { name: warm-rest, measure: false, pause: %s }\n", short(t.longest()+200*time.Millisecond))
 		fmt.Fprintf(b, "  - { name: warm-close, measure: false, load: { calls: 10, concurrency: 10 }, faults: [ { injector: dependency, latency: { fixed: 100ms } } ] }\n")
 	}
+	d.empty(b, "trip")
 	fmt.Fprintf(b, "  - { name: trip, %s }\n", trip)
 	const hold = 250 * time.Millisecond
-	fmt.Fprintf(b, "  - { name: probes, duration: %s, load: { rate: 200/s }, faults: [ { injector: dependency, hold: { rejected: 10, max: %s }, respond: { status: 503 } } ] }\n",
-		short(2*d.wait+d.wait/4+2*hold), short(hold))
+	held := fmt.Sprintf("hold: { rejected: 10, max: %s }, ", short(hold))
+	if t.columns["probes"].none != "" {
+		held = "" // All come back at once: each that is held would be one more.
+	}
+	fmt.Fprintf(b, "  - { name: probes, duration: %s, load: { rate: 200/s }, faults: [ { injector: dependency, %srespond: { status: 503 } } ] }\n",
+		short(2*t.longest()+d.wait/4+2*hold), held)
 	one := ""
-	if d.concurrent {
+	if d.concurrent && held != "" {
 		one = fmt.Sprintf(", faults: [ { injector: dependency, hold: { one_by_one: true, rejected: 10, max: %s } } ]", short(hold))
 	}
-	fmt.Fprintf(b, "  - { name: recovery, duration: %s, load: { rate: 200/s }%s }\n", short(d.wait+800*time.Millisecond), one)
+	fmt.Fprintf(b, "  - { name: recovery, duration: %s, load: { rate: 200/s }%s }\n", short(t.longest()+800*time.Millisecond), one)
 	b.WriteString("  - { name: settled, load: { calls: 40, concurrency: 1, gap: 2ms } }\n")
 	if t.columns["late"].none == "" {
 		t.latePhases(b, "failures", "respond: { status: 503 }, ")
@@ -110,6 +114,7 @@ const (
 func (t truth) latePhases(b *strings.Builder, kind, respond string) {
 	d := t.breaker
 	phase := func(name, rest string) { fmt.Fprintf(b, "  - { name: late-%s-%s, %s }\n", kind, name, rest) }
+	d.empty(b, "late-"+kind)
 	phase("calls", fmt.Sprintf("duration: %s, load: { rate: %d/s }, faults: [ { injector: dependency, %slatency: { fixed: %s } } ]",
 		short(lateFor), d.permitted*int(time.Second/lateFor), respond, short(d.wait+lateBy)))
 	phase("trip", fmt.Sprintf("load: { calls: %d, concurrency: 1, gap: 5ms, until: open }, %s", 2*d.minimum+100, failing(0)))
@@ -117,6 +122,25 @@ func (t truth) latePhases(b *strings.Builder, kind, respond string) {
 	phase("probes", fmt.Sprintf("duration: %s, faults: [ { injector: dependency, latency: { fixed: %s } } ]", short(lateProbe+400*time.Millisecond), short(lateProbe)))
 	phase("settle", fmt.Sprintf("duration: %s", short(d.wait+300*time.Millisecond)))
 	phase("settled", "load: { calls: 40, concurrency: 1, gap: 2ms }")
+}
+
+// openTime is a duration and its tolerance, also of one that lies between two.
+func (d declared) openTime() (is time.Duration, tolerance string) {
+	if d.is > 0 {
+		return d.is, d.tolerance
+	}
+	middle := (d.min + d.most) / 2
+	return middle, fmt.Sprintf("%d%%", 100*(d.most-middle)/middle)
+}
+
+// longest is how long it may be open.
+func (t truth) longest() time.Duration { return max(t.breaker.wait, t.columns["open_time"].most) }
+
+// empty lets a window of time empty itself.
+func (d declaredBreaker) empty(b *strings.Builder, before string) {
+	if d.empties > 0 {
+		fmt.Fprintf(b, "  - { name: empty-before-%s, pause: %s }\n", before, short(d.empties))
+	}
 }
 
 // assertions writes what is asserted of the columns that the judge decides.
@@ -139,15 +163,18 @@ func (t truth) assertions(b *strings.Builder) {
 		case "leak":
 			line("leak", "probes", fmt.Sprintf("breaker.leak: dependency, max: %d", d.max))
 		case "open_time":
-			if d.is > 0 {
-				line("open-time", "probes", fmt.Sprintf("breaker.open_duration: dependency, equals: %s, tolerance: %s", short(d.is), d.tolerance))
-			}
+			is, tolerance := d.openTime()
+			line("open-time", "probes", fmt.Sprintf("breaker.open_duration: dependency, equals: %s, tolerance: %s", short(is), tolerance))
 		case "probes":
 			if !d.waiting {
 				line("probes", "probes", fmt.Sprintf("breaker.half_open_probes: dependency, exactly: %d", d.exactly))
 			}
 		case "close":
-			line("close", "recovery", fmt.Sprintf("breaker.closes: dependency, after_successes: %d", d.successes))
+			after := fmt.Sprintf("after_successes: %d", d.successes)
+			if d.successes == 0 {
+				after = "within: " + short(d.within)
+			}
+			line("close", "recovery", "breaker.closes: dependency, "+after)
 		case "reopen":
 			line("reopen", "probes", "breaker.reopens_on_failed_probe: dependency")
 		}

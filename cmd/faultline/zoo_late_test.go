@@ -73,17 +73,17 @@ type lateRun struct {
 	firstLate, lastLate time.Duration // when the late results came
 	firstDone, lastDone time.Duration // when the probes that were under way then ended
 	refused             int           // calls that were refused after the trip
-	reached             map[string]bool
+	reached             map[string]time.Duration
 }
 
 // readLateVisit finds the visit of phases whose names begin so.
 func readLateVisit(t *trace.Trace, phase string) lateRun {
-	v := lateRun{phase: phase, reached: map[string]bool{}}
+	v := lateRun{phase: phase, reached: map[string]time.Duration{}}
 	for _, a := range t.Attempts {
 		if a.Injector != "dependency" {
 			continue
 		}
-		v.reached[a.ID] = true
+		v.reached[a.ID] = a.Arr
 		switch {
 		case strings.HasPrefix(a.ID, phase+"-calls/"):
 			v.late = append(v.late, a)
@@ -105,21 +105,23 @@ func readLateVisit(t *trace.Trace, phase string) lateRun {
 		}
 	}
 	for _, c := range t.Calls {
-		if c.Phase == phase+"-trip" && !v.reached[c.ID] && c.Answered() {
+		if _, ok := v.reached[c.ID]; c.Phase == phase+"-trip" && !ok && c.Answered() {
 			v.refused++
 		}
 	}
 	return v
 }
 
-// calls counts those that were sent between two instants and let through, or refused.
+// calls counts those that were sent between two instants and let through, or not: refused, or
+// kept waiting until the probes have ended.
 func (v lateRun) calls(t *trace.Trace, from, to time.Duration) (in, out int) {
 	for _, c := range t.Calls {
-		switch {
-		case c.Phase != v.phase+"-probes" || c.Send < from || c.Send > to:
-		case v.reached[c.ID]:
+		if c.Phase != v.phase+"-probes" || c.Send < from || c.Send > to {
+			continue
+		}
+		if at, ok := v.reached[c.ID]; ok && (at < v.firstDone || c.Send > v.lastDone) {
 			in++
-		case c.Answered():
+		} else if c.Answered() {
 			out++
 		}
 	}

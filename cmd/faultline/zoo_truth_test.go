@@ -46,8 +46,9 @@ type declaredBreaker struct {
 	rate       string
 	wait       time.Duration
 	permitted  int
-	warm       bool // its window holds good calls, too: it is emptied by a close before anything is counted
-	concurrent bool // several calls can be under way in it at once
+	warm       bool          // its window holds good calls, too: it is emptied by a close before anything is counted
+	empties    time.Duration // its window is of time: after so long without calls it is empty
+	concurrent bool          // several calls can be under way in it at once
 }
 
 // declared is one cell: what is said to happen.
@@ -156,7 +157,7 @@ func readBreaker(v yamldoc.Value) *declaredBreaker {
 	return &declaredBreaker{
 		window: m.Need("window").NonEmpty(), minimum: m.Need("minimum_calls").Count(1, 1), rate: m.Need("failure_rate").NonEmpty(),
 		wait: m.Need("wait").Duration(time.Second), permitted: m.Need("permitted_calls").Count(1, 1),
-		warm: m.Get("warm").Bool(false), concurrent: m.Get("concurrent").Bool(true),
+		warm: m.Get("warm").Bool(false), empties: m.Get("empties").Duration(0), concurrent: m.Get("concurrent").Bool(true),
 	}
 }
 
@@ -193,7 +194,10 @@ func readDeclared(column string, v yamldoc.Value) declared {
 	case "probes":
 		d.exactly, d.waiting = m.Need("exactly").Count(0, 1), m.Get("others_wait").Bool(false)
 	case "close":
-		d.successes = m.Need("after_successes").Count(0, 1)
+		d.successes, d.within = m.Get("after_successes").Count(0, 1), m.Get("within").Duration(0)
+		if m.Choice("after_successes", "within") == "" {
+			m.Lacks(v, []string{"after_successes", "within"}, "after_successes or within is needed")
+		}
 	case "reopen":
 		m.Need("on").OneOf("", "failed_probe")
 	case "late":
