@@ -250,6 +250,9 @@ func (m truth) section(b *strings.Builder) {
 	for _, n := range m.notes {
 		fmt.Fprintf(b, "\n- %s", n)
 	}
+	if m.policy != nil && m.policy.differs != "" {
+		fmt.Fprintf(b, "\n- Differs: %s", m.policy.differs)
+	}
 	for _, c := range zooColumns() {
 		if d := m.columns[c]; d.none != "" {
 			fmt.Fprintf(b, "\n- No *%s*: %s", words(c), d.none)

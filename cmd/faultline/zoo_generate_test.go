@@ -78,7 +78,7 @@ func (t truth) breakerAndPhases(b *strings.Builder) {
 	trip := fmt.Sprintf("load: { calls: %d, concurrency: 1, gap: 5ms, until: open }, %s", 2*d.minimum+100, failing(0))
 	if d.warm {
 		fmt.Fprintf(b, "  - { name: warm-trip, measure: false, %s }\n", trip)
-		fmt.Fprintf(b, "  - { name: warm-rest, measure: false, pause: %s }\n", short(t.longest()+200*time.Millisecond))
+		fmt.Fprintf(b, "  - { name: warm-rest, pause: %s }\n", short(t.longest()+200*time.Millisecond))
 		fmt.Fprintf(b, "  - { name: warm-close, measure: false, load: { calls: 10, concurrency: 10 }, faults: [ { injector: dependency, latency: { fixed: 100ms } } ] }\n")
 	}
 	d.empty(b, "trip")
