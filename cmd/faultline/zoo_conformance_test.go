@@ -29,7 +29,7 @@ func TestZooConformance(t *testing.T) {
 	bin := filepath.Join(t.TempDir(), "faultline")
 	runIn(t, ".", "go", "build", "-o", bin, ".")
 	rows := map[string]row{}
-	builds := builder{done: map[string]string{}}
+	builds := builder{dir: t.TempDir(), done: map[string]string{}}
 	for _, m := range readZoo(t) {
 		t.Run(m.name, func(t *testing.T) {
 			dir, err := filepath.Abs(filepath.Join(filepath.Dir(zooFile), m.folder))
@@ -48,7 +48,10 @@ func TestZooConformance(t *testing.T) {
 }
 
 // builder builds each thing once, however many members need it.
-type builder struct{ done map[string]string }
+type builder struct {
+	dir  string            // for environments of Python
+	done map[string]string // their paths, by what was built
+}
 
 // prepare builds a member, and returns its environment of Python packages, if it has one.
 func (b builder) prepare(t *testing.T, dir string, m truth) (venv string) {
@@ -61,11 +64,7 @@ func (b builder) prepare(t *testing.T, dir string, m truth) (venv string) {
 		runIn(t, dir, command...)
 	}
 	if m.install != "" {
-		parent, err := os.MkdirTemp("", "faultline-zoo-venv-") //nolint:usetesting // another member may use it
-		if err != nil {
-			t.Fatal(err)
-		}
-		venv = filepath.Join(parent, "venv")
+		venv = filepath.Join(b.dir, fmt.Sprintf("venv-%d", len(b.done)))
 		runIn(t, dir, "python3", "-m", "venv", venv)
 		runIn(t, dir, filepath.Join(venv, "bin", "python"), "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--only-binary", ":all:", "-r", m.install)
 	}
@@ -85,33 +84,41 @@ type finding struct {
 	observed string
 	wrong    bool // it is not what is declared
 	open     bool // the run does not tell
+	rough    bool // it was not found by the judge, who knows when the machine is to blame: it counts if found twice
 }
 
-// conforms runs a member until every column is decided, at most three times. A machine that
-// stalls may leave something undecided; what is not as declared fails the test at once.
+// conforms runs a member until every column is decided, at most four times. A machine that
+// stalls may leave something undecided.
 func (m truth) conforms(t *testing.T, bin, dir, venv string) (row, bool) {
 	t.Helper()
-	for range 3 {
+	wrong := map[string]int{}
+	for range 4 {
 		out := t.TempDir()
 		text := m.execute(t, bin, dir, venv, out)
 		e := readEvidence(t, m, out, text)
 		seen := m.findings(t, e)
-		wrong, open := 0, 0
 		r := row{observed: map[string]string{}}
-		r.open, r.half = m.eventErrors(t, out, e)
+		if m.events != "" {
+			var near finding
+			r.open, r.half, near = m.eventErrors(t, out, e)
+			seen["instants"] = near
+		}
+		open := 0
 		for column, f := range seen {
 			r.observed[column] = f.observed
+			if f.wrong {
+				wrong[column]++
+			}
 			switch {
-			case f.wrong:
-				wrong++
+			case f.wrong && (!f.rough || wrong[column] > 1):
 				t.Errorf("%s: declared: %s; observed: %s", column, m.declaredText(column), f.observed)
-			case f.open:
+			case f.wrong, f.open:
 				open++
 				t.Logf("%s is not decided: %s", column, f.observed)
 			}
 		}
 		switch {
-		case wrong > 0:
+		case t.Failed():
 			t.Logf("%s\n%s", m.experiment(dir, venv), text)
 			return r, false
 		case open == 0:
@@ -119,7 +126,7 @@ func (m truth) conforms(t *testing.T, bin, dir, venv string) (row, bool) {
 		}
 		t.Logf("once more; the run said\n%s", text)
 	}
-	t.Error("three runs left something undecided")
+	t.Error("four runs left something undecided")
 	return row{}, false
 }
 
@@ -173,7 +180,9 @@ func (m truth) findings(t *testing.T, e zooEvidence) map[string]finding {
 	t.Helper()
 	all := map[string]finding{}
 	if m.policy != nil {
-		all["policy"] = m.policy.observe(e.trace)
+		f := m.policy.observe(e.trace)
+		f.rough = true
+		all["policy"] = f
 		return all
 	}
 	for _, column := range append([]string{"honest"}, zooColumns()...) {
@@ -181,9 +190,13 @@ func (m truth) findings(t *testing.T, e zooEvidence) map[string]finding {
 		switch {
 		case d.none != "":
 		case column == "late":
-			all[column] = m.late(e)
+			f := m.late(e)
+			f.rough = true
+			all[column] = f
 		case column == "probes" && d.waiting:
-			all[column] = waitingProbes(e.trace, d.exactly)
+			f := waitingProbes(e.trace, d.exactly)
+			f.rough = true
+			all[column] = f
 		default:
 			v, ok := e.verdicts[column]
 			if !ok {

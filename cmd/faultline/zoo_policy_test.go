@@ -64,9 +64,13 @@ func (p *declaredPolicy) phases(b *strings.Builder) {
 		"retry":       "load: { calls: 10, concurrency: 1, gap: 5ms }, " + failing(0),
 		"concurrency": "duration: 1500ms, load: { rate: 50/s }, faults: [ { injector: dependency, latency: { fixed: 200ms } } ]",
 		"rate":        fmt.Sprintf("duration: %s, load: { rate: 100/s }", short(6*p.wait)),
-		"time_limit":  fmt.Sprintf("load: { calls: 5, concurrency: 1, gap: %s }, faults: [ { injector: dependency, latency: { fixed: %s } } ]", short(3*p.wait), short(3*p.wait)),
+		"time_limit":  fmt.Sprintf("load: { calls: 5, concurrency: 5 }, faults: [ { injector: dependency, latency: { fixed: %s } } ]", short(3*p.wait)),
 	}[p.kind]
-	fmt.Fprintf(b, "  - { name: policy, %s }\n  - { name: after, load: { calls: 1 } }\n", phase)
+	fmt.Fprintf(b, "  - { name: policy, %s }\n", phase)
+	if p.kind == "time_limit" { // Attempts that run on end before the service is stopped, which would end them.
+		fmt.Fprintf(b, "  - { name: rest, pause: %s }\n", short(3*p.wait))
+	}
+	b.WriteString("  - { name: after, load: { calls: 1 } }\n")
 	b.WriteString("assert:\n  - { id: reached, phase: policy, downstream.calls: { injector: dependency, min: 1 } }\n")
 }
 
