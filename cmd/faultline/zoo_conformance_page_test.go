@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"maps"
 	"os"
 	"regexp"
 	"strings"
@@ -41,9 +42,7 @@ func TestConformancePage(t *testing.T) {
 func rewritePage(t *testing.T, seen map[string]row) {
 	t.Helper()
 	rows, _ := readConformance(t)
-	for name, r := range seen {
-		rows[name] = r
-	}
+	maps.Copy(rows, seen)
 	writeConformance(t, readZoo(t), rows, machineLoad())
 }
 
