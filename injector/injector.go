@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -231,6 +232,9 @@ func (i *Injector) setHealthy() error {
 		}
 		if !slices.Contains([]string{"http", "https", "h2c"}, u.Scheme) || u.Host == "" {
 			return fmt.Errorf("upstream %q is not of the form http://host:port, or h2c://host:port for HTTP/2", i.cfg.Upstream)
+		}
+		if n, err := strconv.ParseUint(u.Port(), 10, 16); u.Port() != "" && (err != nil || n == 0) {
+			return fmt.Errorf("upstream %q has the port %s, which is none; write one from 1 to 65535", i.cfg.Upstream, u.Port())
 		}
 		i.useUpstream(u)
 		return nil

@@ -66,7 +66,13 @@ func (f controlFlags) config(given func(string) bool) (*control.Config, error) {
 		return nil, nil //nolint:nilnil // None is not an error.
 	}
 	c := &control.Config{Addr: f.addr, Hosts: f.hosts}
-	if f.token != "" {
+	if given("control-host") && len(f.hosts) == 0 {
+		c.Hosts = []string{""} // As an empty one is told among others.
+	}
+	if given("control-token-file") { // Also where it is empty: whoever gives one wants the API closed.
+		if f.token == "" {
+			return nil, errors.New("--control-token-file names no file; write one, or leave the flag out")
+		}
 		text, err := os.ReadFile(f.token)
 		if err != nil {
 			return nil, fmt.Errorf("--control-token-file: %w", err)
@@ -83,7 +89,8 @@ func (f controlFlags) config(given func(string) bool) (*control.Config, error) {
 
 // wayOut says by which flags an address may be called from elsewhere.
 func (f controlFlags) wayOut() string {
-	if _, _, err := net.SplitHostPort(f.addr); err != nil {
+	host, _, err := net.SplitHostPort(f.addr)
+	if ip := net.ParseIP(host); err != nil || host == "" || strings.EqualFold(host, "localhost") || ip != nil && ip.IsLoopback() {
 		return ""
 	}
 	return "\nthe name is given by --control-host, the token by --control-token-file"
