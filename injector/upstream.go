@@ -11,6 +11,8 @@ import (
 	"net/http"
 	"net/http/httputil"
 	"net/url"
+	"slices"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -18,6 +20,21 @@ import (
 	"github.com/faultline-go/faultline/injector/fault"
 	"github.com/faultline-go/faultline/target/trace"
 )
+
+// upstreamURL reads the address of a real dependency.
+func upstreamURL(text string) (*url.URL, error) {
+	u, err := url.Parse(text)
+	if err != nil {
+		return nil, fmt.Errorf("read upstream: %w", err)
+	}
+	if !slices.Contains([]string{"http", "https", "h2c"}, u.Scheme) || u.Host == "" {
+		return nil, fmt.Errorf("upstream %q is not of the form http://host:port, or h2c://host:port for HTTP/2", text)
+	}
+	if n, err := strconv.ParseUint(u.Port(), 10, 16); u.Port() != "" && (err != nil || n == 0) {
+		return nil, fmt.Errorf("upstream %q has the port %s, which is none; write one from 1 to 65535", text, u.Port())
+	}
+	return u, nil
+}
 
 // useUpstream makes the real dependency at u answer healthy requests.
 func (i *Injector) useUpstream(u *url.URL) {

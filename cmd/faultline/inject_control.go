@@ -70,21 +70,31 @@ func (f controlFlags) config(given func(string) bool) (*control.Config, error) {
 		c.Hosts = []string{""} // As an empty one is told among others.
 	}
 	if given("control-token-file") { // Also where it is empty: whoever gives one wants the API closed.
-		if f.token == "" {
-			return nil, errors.New("--control-token-file names no file; write one, or leave the flag out")
-		}
-		text, err := os.ReadFile(f.token)
-		if err != nil {
-			return nil, fmt.Errorf("--control-token-file: %w", err)
-		}
-		if c.Token = strings.TrimSpace(string(text)); c.Token == "" {
-			return nil, fmt.Errorf("--control-token-file %s: it is empty; write a long word that nobody can guess into it", f.token)
+		var err error
+		if c.Token, err = f.readToken(); err != nil {
+			return nil, fmt.Errorf("--control-token-file%w", err)
 		}
 	}
 	if err := c.Check(); err != nil {
 		return nil, fmt.Errorf("--control: %w%s", err, f.wayOut())
 	}
 	return c, nil
+}
+
+// readToken reads the token from its file.
+func (f controlFlags) readToken() (string, error) {
+	if f.token == "" {
+		return "", errors.New(" names no file; write one, or leave the flag out")
+	}
+	text, err := os.ReadFile(f.token)
+	if err != nil {
+		return "", fmt.Errorf(": %w", err)
+	}
+	token := strings.TrimSpace(string(text))
+	if token == "" {
+		return "", fmt.Errorf(" %s: it is empty; write a long word that nobody can guess into it", f.token)
+	}
+	return token, nil
 }
 
 // wayOut says by which flags an address may be called from elsewhere.
