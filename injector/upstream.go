@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"maps"
 	"net"
 	"net/http"
 	"net/http/httputil"
@@ -135,8 +136,7 @@ func (x *exchange) forward() (e ending) {
 	} else if x.form() == (fault.Form{}) && !x.resetsInAnswer() {
 		x.healthy.ServeHTTP(x.w, x.answerLate(r))
 	} else {
-		kept := &capture{header: http.Header{}}
-		x.healthy.ServeHTTP(kept, r)
+		kept := x.keepAnswer(r)
 		if asked.err == nil && x.r.Context().Err() == nil && !x.body.failed.Load() {
 			return x.replyKept(kept)
 		}
@@ -148,6 +148,22 @@ func (x *exchange) forward() (e ending) {
 		return x.reply(answer{status: asked.got.StatusCode, header: asked.got.Header})
 	}
 	return x.passedOn(&asked)
+}
+
+// keepAnswer has the upstream answer, and keeps that. An answer that is too long is not read to its end.
+func (x *exchange) keepAnswer(r *http.Request) (kept *capture) {
+	kept = &capture{header: http.Header{}, inform: func(status int, h http.Header) {
+		maps.Copy(x.w.Header(), h)
+		x.w.WriteHeader(status)
+		clear(x.w.Header())
+	}}
+	defer func() {
+		if p := recover(); p != nil && !kept.over { // So the proxy tells that it could not pass on all.
+			panic(p)
+		}
+	}()
+	x.healthy.ServeHTTP(kept, r)
+	return kept
 }
 
 // passedOn is the end of an exchange whose answer the proxy sent, or had none to send.
