@@ -50,7 +50,7 @@ type leaving struct {
 	own     time.Duration // the SUT's own timeout, as attempts whose client still waited show it; 0: none did
 	miss    []time.Duration
 	show    []string
-	late1   []string
+	tardy   []string
 }
 
 // judge implements [Rule].
@@ -116,7 +116,7 @@ func (r CancelPropagates) look(e *evidence, l *leaving, at *trace.Attempt, c *tr
 		l.late++
 		l.after = append(l.after, after)
 		l.miss = append(l.miss, after-slack-r.Within)
-		l.late1 = append(l.late1, c.ID)
+		l.tardy = append(l.tardy, c.ID)
 	default:
 		l.after, l.ages = append(l.after, after), append(l.ages, at.Abandon-at.Arr)
 		l.soon += one(after <= slack)
@@ -128,7 +128,7 @@ func (r CancelPropagates) look(e *evidence, l *leaving, at *trace.Attempt, c *tr
 func (l *leaving) went(after, miss time.Duration, c *trace.Call) {
 	l.never++
 	l.longest = max(l.longest, after)
-	l.miss, l.late1 = append(l.miss, miss), append(l.late1, c.ID)
+	l.miss, l.tardy = append(l.miss, miss), append(l.tardy, c.ID)
 }
 
 // conclude turns what was found into a verdict.
@@ -150,9 +150,9 @@ func (r CancelPropagates) conclude(l *leaving, slack time.Duration) Verdict {
 	case 2*(l.late+l.never) > n:
 		slices.Sort(l.miss)
 		out.Result, out.miss = Fail, l.miss[max(0, len(l.miss)-fewAttempts)]
-		out.Evidence, out.Reason = firstTen(l.late1), l.why()
+		out.Evidence, out.Reason = firstTen(l.tardy), l.why()
 	case l.late+l.never > 0:
-		out.Evidence, out.Reason = firstTen(l.late1), fmt.Sprintf("%d of %d went on for too long", l.late+l.never, n)
+		out.Evidence, out.Reason = firstTen(l.tardy), fmt.Sprintf("%d of %d went on for too long", l.late+l.never, n)
 		out.Remedy = "look for a pool or a queue in which requests wait that nobody waits for, or for pauses of the SUT"
 	case r.chance(l, slack):
 		out.Reason = "attempts were let go later than it takes to be seen, and the SUT's own timeout, which is not known to be longer, may have done it"
@@ -199,5 +199,8 @@ func (l *leaving) why() string {
 	}
 }
 
-// firstTen is at most ten ids.
-func firstTen(ids []string) []string { return ids[:min(len(ids), 10)] }
+// firstTen is at most ten ids, each once.
+func firstTen(ids []string) []string {
+	ids = slices.Compact(slices.Clone(ids))
+	return ids[:min(len(ids), 10)]
+}

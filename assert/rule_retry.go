@@ -3,7 +3,6 @@ package assert
 import (
 	"fmt"
 	"math"
-	"net/http"
 	"slices"
 	"strings"
 	"time"
@@ -69,6 +68,7 @@ type retries struct {
 	all      []*tries
 	calls    []*trace.Joined // of the phase that depend on the injector
 	unclear  int             // calls of which attempts may be missing, or be another's
+	after    int             // tries that went on when their call had been answered
 	alone    int             // tries that were answered well at once, in the whole run
 	again    int             // tries of which every attempt was answered well, and there were several
 	slack    time.Duration
@@ -91,6 +91,9 @@ func (e *evidence) retriesOf(injector string, a Assertion) *retries {
 		if r.clouded(c) {
 			r.unclear++
 			continue
+		}
+		for _, t := range ts {
+			r.after += one(t.call.Answered() && t.last().Arr > t.call.End)
 		}
 		r.all = append(r.all, ts...)
 	}
@@ -167,6 +170,9 @@ func (r *retries) quick(phase string) time.Duration {
 	return r.slack
 }
 
+// badRequest is the first status that says that something is wrong.
+const badRequest = 400
+
 // broken reports whether an attempt ended with its connection or its stream, and not by a
 // whole answer or its caller's leaving.
 func broken(at *trace.Attempt) bool {
@@ -176,7 +182,7 @@ func broken(at *trace.Attempt) bool {
 // failed reports whether an attempt may be sent again for how it ended. It is wider than
 // what a breaker counts: also an answer such as 429 is.
 func (r *retries) failed(at *trace.Attempt) bool {
-	if at.Abandon != trace.None || at.Outcome != trace.OutcomeAnswered || at.Status >= http.StatusBadRequest {
+	if at.Abandon != trace.None || at.Outcome != trace.OutcomeAnswered || at.Status >= badRequest {
 		return true
 	}
 	_, may := match.DefaultFailure().Answer(at.Status, at.GRPC)
@@ -191,33 +197,43 @@ func (r *retries) failed(at *trace.Attempt) bool {
 
 // due reports whether the SUT had all reason to try once more after the last attempt: a
 // fault has hit each of them, and each has failed, and its client still waited. It is not
-// where a breaker may have said no.
+// where a breaker may have said no, and not of a SUT that answers before it is done: when
+// it gives up is not known.
 func (r *retries) due(t *tries) bool {
+	if r.after > 0 {
+		return false
+	}
 	for _, at := range t.list {
 		if at.Rule == "" || !r.failed(at) || at.Done() == trace.None {
 			return false
 		}
 	}
-	return t.call.Answered() && t.call.End >= t.last().Done() && r.free(t)
+	return t.call.Answered() && t.call.End >= t.last().Done() && r.free(t, t.call.End)
 }
 
-// free reports whether each breaker that a further attempt would have asked was closed for
-// certain.
-func (r *retries) free(t *tries) bool {
+// free reports whether no breaker can have rejected an attempt of a request until an instant: it
+// was closed for certain since the call was sent (also a rejection before the first attempt may
+// have been tried again, and be one of those that the SUT allows itself). One that asks for each
+// call says no only to the first.
+func (r *retries) free(t *tries, until time.Duration) bool {
 	for _, b := range r.e.spec.Breakers {
-		if b.Injector != r.injector || b.Unit == UnitCall || !slices.Contains(b.Targets, t.call.Target) {
+		if b.Injector != r.injector || !slices.Contains(b.Targets, t.call.Target) {
 			continue
 		}
-		for _, v := range r.e.views[b.Name] {
-			if v.instance != "" && t.call.Instance != "" && v.instance != t.call.Instance || !v.era.in(t.call.Send) {
-				continue
-			}
-			if !r.closedAt(v, Interval{t.last().Arr, t.call.End}) {
-				return false
-			}
+		d := Interval{t.call.Send, until}
+		if b.Unit == UnitCall {
+			d.Hi = t.list[0].Arr
+		}
+		if slices.ContainsFunc(r.e.views[b.Name], func(v *view) bool { return v.mayBeOf(t.call) && !r.closedAt(v, d) }) {
+			return false
 		}
 	}
 	return true
+}
+
+// mayBeOf reports whether a call may have asked the breaker that a view looks at.
+func (v *view) mayBeOf(c *trace.Call) bool {
+	return v.era.in(c.Send) && (v.instance == "" || c.Instance == "" || v.instance == c.Instance)
 }
 
 // closedAt reports whether a breaker was closed during all of an interval. It must not have

@@ -2,7 +2,6 @@ package assert
 
 import (
 	"fmt"
-	"net/http"
 	"slices"
 	"strconv"
 	"strings"
@@ -54,12 +53,22 @@ func (r *retries) askedBy(answer fault.Respond, sent Interval) *asking {
 			d := time.Duration(n) * time.Second
 			return &asking{Interval{sent.Lo + d, sent.Hi + d}, short(d)}
 		}
-		if when, err := http.ParseTime(v); err == nil {
+		if when, ok := httpDate(v); ok {
 			d := when.Sub(r.e.trace.Header.Epoch)
 			return &asking{Interval{d, d}, v}
 		}
 	}
 	return nil
+}
+
+// httpDate reads a date in one of the three forms of RFC 9110, section 5.6.7.
+func httpDate(s string) (time.Time, bool) {
+	for _, form := range []string{"Mon, 02 Jan 2006 15:04:05 GMT", time.RFC850, time.ANSIC} {
+		if when, err := time.Parse(form, s); err == nil {
+			return when, true
+		}
+	}
+	return time.Time{}, false
 }
 
 // dated is what an HTTP-date asks for that stands for an instant within an interval: it has

@@ -136,7 +136,7 @@ func (r RetryAmplification) weigh(e *evidence, a Assertion) *load {
 		n := len(c.Attempts)
 		l.attempts = numbers{l.attempts.Lo + n, l.attempts.Hi + n}
 		l.admitted.Lo += one(n > 0)
-		l.admitted.Hi += one(n > 0 || c.Kind == trace.Unknown)
+		l.admitted.Hi += one(n > 0 || c.Kind == trace.Unknown || e.aggregate && c.Kind != trace.Short) // What came for a client that had left is nobody's.
 		l.tempted += one(c.Kind == trace.Short || slices.ContainsFunc(c.Attempts, func(at trace.Attempt) bool { return rs.failed(&at) }))
 		if n > most {
 			most, l.show = n, nil

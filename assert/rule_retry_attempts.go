@@ -146,6 +146,9 @@ func attemptsOf(n numbers) string {
 func (r RetryAttempts) undecided(rs *retries, m *attemptsMade) (reason, remedy string) {
 	reason = fmt.Sprintf("%s had every reason to be tried once more, %d are needed", plural(len(m.due), "request"), fewest)
 	switch {
+	case rs.after > 0:
+		return reason + fmt.Sprintf("; the SUT goes on when it has answered (%s did), so when it is done is not known", plural(rs.after, "request")),
+			"judge calls that are answered when all is done, or ask for max alone"
 	case m.failed > len(m.due):
 		return reason + fmt.Sprintf("; of %d more that failed it is not certain that the breaker was closed, that a fault had hit each attempt, or that the client waited", m.failed-len(m.due)),
 			"let the dependency fail in a phase in which the breaker stays closed (fewer calls than open it), or say unit: call if it does not ask for each attempt; load.timeout must be longer than all attempts together"

@@ -90,7 +90,7 @@ type accounts struct {
 	may     spans    // all
 	paid    spans    // first attempts
 	calls   spans    // all that may have paid
-	failed  spans    // first attempts that failed
+	failed  spans    // first attempts that failed, and that were, or had every reason to be, tried again
 	ids     []string // of retries.all
 }
 
@@ -106,13 +106,15 @@ func (r RetryBudget) judge(e *evidence, a Assertion) Verdict {
 	}
 	acc := rs.accounts()
 	sure, may := r.worst(acc), r.worstCase(acc)
-	out.Observed = fmt.Sprintf("%s of %s; most at a time %d in %s, of which %.1f are allowed", plural(len(acc.may.all), "further attempt"), plural(len(acc.paid.all), "first attempt"), sure.n, short(r.Window), sure.allowed)
+	out.Observed = fmt.Sprintf("%s, of %s in the run; most at a time %d in %s, of which %.1f are allowed", plural(len(acc.may.all), "further attempt"), plural(len(acc.paid.all), "first attempt"), sure.n, short(r.Window), sure.allowed)
 	switch {
 	case sure.beyond() > tiny:
 		out.Result, out.Evidence = Fail, acc.within(sure.window)
 		out.Reason = fmt.Sprintf("from %s to %s of the run %d attempts were retries, and %d calls allow for %.1f", short(max(0, sure.window.Lo)), short(sure.window.Hi), sure.n, sure.firsts, sure.allowed)
+	case len(acc.may.all) == 0:
+		out.Reason, out.Remedy = "nothing was tried again, so there was nothing to be paid for", "name a phase in which the dependency fails, and let the SUT retry"
 	case !r.needed(acc):
-		out.Reason = "in no window did more first attempts fail than retries are allowed, so the budget was not needed"
+		out.Reason = "in no window did more requests have every reason to be tried again than retries are allowed, so the budget was not needed"
 		out.Remedy = "let the dependency fail for more calls, for longer than the window, while the breaker stays closed"
 	case may.beyond() > tiny:
 		out.Reason = fmt.Sprintf("in one window there may have been %d retries, of which %.1f are allowed: some were decided about its ends, or may be none, and rejected calls may have paid as well", may.n, may.allowed)
@@ -129,17 +131,14 @@ func (r *retries) accounts() *accounts {
 	acc := &accounts{}
 	for _, t := range r.all {
 		for i, l := range t.links {
-			d := Interval{min(t.list[i].Arr, t.list[i+1].Arr), t.list[i+1].Arr}
-			if o := t.list[i].Done(); o != trace.None && o <= d.Hi {
-				d.Lo = max(d.Lo, o-r.slack)
-			}
+			d := r.decision(t, i)
 			acc.may.add(d)
 			if l == linkRetry {
 				acc.retries.add(d)
 				acc.ids = append(acc.ids, t.call.ID)
 			}
 		}
-		if r.failed(t.list[0]) {
+		if len(t.links) > 0 || r.due(t) {
 			acc.failed.add(Interval{t.call.Send, t.list[0].Arr})
 		}
 	}
@@ -154,6 +153,15 @@ func (r *retries) accounts() *accounts {
 		s.sort()
 	}
 	return acc
+}
+
+// decision is when the SUT took the retry that follows an attempt from its budget.
+func (r *retries) decision(t *tries, i int) Interval {
+	d := Interval{t.list[i].Arr, t.list[i+1].Arr}
+	if o := t.list[i].Done(); o != trace.None && o <= d.Hi {
+		d.Lo = max(d.Lo, o-r.slack)
+	}
+	return d
 }
 
 // fullest is a window by how much it holds.

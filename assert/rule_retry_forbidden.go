@@ -120,11 +120,13 @@ func (r *retries) sentAgain(t *tries) bool {
 	return false
 }
 
-// refused reports whether a fault of HTTP/2 ended an attempt, which may have told the caller
-// that it was not looked at.
+// refused reports whether a fault of HTTP/2 may have told the caller of an attempt that it was
+// not looked at (RFC 9113, section 8.7).
 func (r *retries) refused(t *tries, i int) bool {
 	at := t.list[i]
-	return slices.ContainsFunc(r.e.faults[at.Phase][r.injector], func(f fault.Rule) bool { return f.ID == at.Rule && f.H2 != nil })
+	return slices.ContainsFunc(r.e.faults[at.Phase][r.injector], func(f fault.Rule) bool {
+		return f.ID == at.Rule && f.H2 != nil && (f.H2.GoAway != nil || f.H2.Reset != nil && f.H2.Reset.Code == "REFUSED_STREAM")
+	})
 }
 
 // example words the first request that was sent again.

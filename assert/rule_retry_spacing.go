@@ -149,7 +149,7 @@ func (r *retries) gaps() *gaps {
 			switch {
 			case x.asked != nil:
 				g.asked = append(g.asked, x)
-			case !r.freeBetween(t, i):
+			case !r.free(t, at.Arr):
 				g.hidden++
 			default:
 				g.own = append(g.own, x)
@@ -157,15 +157,6 @@ func (r *retries) gaps() *gaps {
 		}
 	}
 	return g
-}
-
-// freeBetween is free for the time between two attempts.
-func (r *retries) freeBetween(t *tries, i int) bool {
-	cut := *t
-	call := *t.call
-	call.End = t.list[i+1].Arr
-	cut.call, cut.list = &call, t.list[:i+1]
-	return r.free(&cut)
 }
 
 // resolution is how long the first attempts of a phase's calls took to arrive.
