@@ -138,7 +138,9 @@ func misbehaviours() []misbehaviour {
 		{"has no budget", func(s *setup) { s.Retry.Capacity = 0 }, func(s setup) bool { return s.Retry.Capacity > 0 }, []string{"budget"}},
 		{"tries POST again", func(s *setup) { s.Retry.Spares = false }, func(s setup) bool { return s.Retry.Spares && s.Retry.Attempts > 1 }, []string{"forbidden"}},
 		{"does not cancel", func(s *setup) { s.Propagates = false }, func(s setup) bool { return s.Propagates }, []string{"cancels"}},
-		{"tries again for nobody", func(s *setup) { s.Retry.Stops = false }, func(s setup) bool { return s.Propagates && s.Retry.Attempts > 1 && s.Retry.Backoff.hi < 50*ms }, []string{"cancels"}},
+		{"tries again for nobody", func(s *setup) { s.Retry.Stops = false }, func(s setup) bool {
+			return s.Propagates && s.Retry.Attempts > 1 && s.Retry.Backoff.hi < 50*ms && s.Phases[1].Faults[0].Action == fault.ActionHang
+		}, []string{"cancels"}},
 	}
 }
 

@@ -37,6 +37,17 @@ type tries struct {
 	links []link // links[i] is between list[i] and list[i+1]
 }
 
+// shaky reports whether a retry follows on a broken connection, and so may be one of the library's
+// that a pause of the SUT made late. One such request proves nothing, and three do.
+func (t *tries) shaky() bool {
+	for i, l := range t.links {
+		if l == linkRetry && broken(t.list[i]) {
+			return true
+		}
+	}
+	return false
+}
+
 // count is how many attempts the SUT has made of one request: at least the longest row
 // of certain retries, at most all that arrived.
 func (t *tries) count() numbers {
@@ -73,11 +84,17 @@ type retries struct {
 	again    int             // tries of which every attempt was answered well, and there were several
 	slack    time.Duration
 	closed   map[*view]stays
+	library  bool // the HTTP library sends again by itself, as was seen
 }
 
 // retriesOf collects the tries of the calls of an assertion's phase.
 func (e *evidence) retriesOf(injector string, a Assertion) *retries {
 	r := &retries{e: e, injector: injector, a: a, join: e.joinOf(injector), slack: e.noticed(injector), closed: map[*view]stays{}}
+	for i := range r.join.Calls {
+		for _, t := range r.split(&r.join.Calls[i]) {
+			r.library = r.library || slices.Contains(t.links, linkResend)
+		}
+	}
 	for i := range r.join.Calls {
 		c := &r.join.Calls[i]
 		ts := r.split(c)
@@ -152,8 +169,8 @@ func (r *retries) link(before, at *trace.Attempt) link {
 		return linkRetry
 	case !r.failed(before):
 		return linkAgain
-	case broken(before) && at.Arr-o-r.e.slept(o, at.Arr) <= r.quick(at.Phase):
-		return linkResend
+	case broken(before) && (r.library || at.Arr-o-r.e.slept(o, at.Arr) <= r.quick(at.Phase)):
+		return linkResend // Where the library does it at all, a pause of the SUT may have made it late.
 	}
 	return linkRetry
 }
@@ -288,8 +305,8 @@ func (r *retries) unsaid() (reason, remedy string) {
 // may have sent by themselves, and how many follow a good answer.
 func doubts(all []*tries) (resends, again int) {
 	for _, t := range all {
-		for _, l := range t.links {
-			resends += one(l == linkResend)
+		for i, l := range t.links {
+			resends += one(l == linkResend || l == linkRetry && broken(t.list[i]))
 			again += one(l == linkAgain)
 		}
 	}
@@ -300,7 +317,7 @@ func doubts(all []*tries) (resends, again int) {
 func doubtWords(resends, again int) string {
 	var parts []string
 	if resends > 0 {
-		parts = append(parts, fmt.Sprintf("%s followed at once on a connection that broke without an answer, and the HTTP library may have sent %s again by itself", plural(resends, "attempt"), them(resends)))
+		parts = append(parts, fmt.Sprintf("%s followed on a connection that broke without an answer, and the HTTP library may have sent %s again by itself", plural(resends, "attempt"), them(resends)))
 	}
 	if again > 0 {
 		parts = append(parts, fmt.Sprintf("%s followed on a good answer, and may be a further request", plural(again, "attempt")))

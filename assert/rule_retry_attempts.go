@@ -2,6 +2,7 @@ package assert
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/faultline-go/faultline/target/trace"
@@ -66,13 +67,13 @@ func (r RetryAttempts) judge(e *evidence, a Assertion) Verdict {
 	if out.Reason, out.Remedy = rs.unsaid(); out.Reason != "" {
 		return out
 	}
-	resends, again := doubts(m.may)
 	switch {
 	case len(m.over) > 0:
 		out.Result, out.Evidence = Fail, callIDs(m.over)
 		out.Reason = fmt.Sprintf("%s with more attempts than that", plural(len(m.over), "request"))
 	case len(m.may) > 0:
-		out.Evidence, out.Reason, out.Remedy = callIDs(m.may), doubtWords(resends, again), doubtRemedy
+		out.Evidence, out.Remedy = callIDs(m.may), doubtRemedy
+		out.Reason = doubtWords(doubts(m.may))
 	case len(m.under) >= fewest:
 		out.Result, out.Evidence = Fail, callIDs(m.under)
 		out.Reason = fmt.Sprintf("%s with fewer attempts, although each had failed and the client still waited", plural(len(m.under), "request"))
@@ -119,7 +120,15 @@ func (r RetryAttempts) measure(rs *retries) *attemptsMade {
 			m.vague = append(m.vague, t)
 		}
 	}
+	m.settle()
 	return m
+}
+
+// settle takes back what a pause of the SUT explains as well.
+func (m *attemptsMade) settle() {
+	if len(m.over) < fewest && !slices.ContainsFunc(m.over, func(t *tries) bool { return !t.shaky() }) {
+		m.over, m.may = nil, append(m.over, m.may...)
+	}
 }
 
 // observed words how many attempts were made.
@@ -128,7 +137,7 @@ func (r RetryAttempts) observed(rs *retries, m *attemptsMade) string {
 		return "no request"
 	}
 	s := fmt.Sprintf("at most %s of a request, of %s; %s had every reason to be tried once more", attemptsOf(m.most), plural(len(rs.all), "request"), plural(len(m.due), "request"))
-	if resends, _ := doubts(rs.all); resends > 0 {
+	if resends, _ := doubts(rs.all); resends > 0 && rs.library {
 		s += fmt.Sprintf("; %s the HTTP library may have sent by itself", plural(resends, "attempt"))
 	}
 	return s
