@@ -5,24 +5,13 @@ import (
 	"time"
 
 	"github.com/faultline-go/faultline/breakerref"
+	"github.com/faultline-go/faultline/breakerref/mutant"
 	"github.com/faultline-go/faultline/internal/yamldoc"
 )
 
-// Defects are the words of sut.reference.defect: wrong behaviours of the reference
-// service, for experiments that must fail.
-func Defects() []string {
-	return []string{
-		"no_breaker", "leak", "permits_all", "never_closes", "closes_at_once",
-		defectFallbackAlways, defectEmpty200, defectNeverSlides, "no_timeout", "slow_reject",
-	}
-}
-
-// Defects that need something to go wrong with.
-const (
-	defectFallbackAlways = "fallback_always"
-	defectEmpty200       = "empty_200"
-	defectNeverSlides    = "window_never_slides"
-)
+// Defects are the words of sut.reference.defect: the mutants that the reference service can
+// be, for experiments that must fail.
+func Defects() []string { return mutant.Names() }
 
 // reference reads faultline's own service.
 func (r *reader) reference(v yamldoc.Value) *Reference {
@@ -70,11 +59,14 @@ func (r *reader) service(m *yamldoc.Map, name string) *Reference {
 // refuseNoDefect notes a defect that could not show.
 func (ref *Reference) refuseNoDefect(m *yamldoc.Map) {
 	v := m.Get("defect")
+	d, _ := mutant.Find(ref.Defect)
 	switch {
-	case ref.Fallback == nil && (ref.Defect == defectFallbackAlways || ref.Defect == defectEmpty200):
+	case ref.Fallback == nil && d.Needs.Fallback:
 		m.Lacks(v, []string{"fallback"}, "%s needs a fallback to go wrong with", ref.Defect)
-	case ref.Defect == defectNeverSlides && ref.Breaker.WindowType != breakerref.TimeBased:
+	case d.Needs.TimeWindow && ref.Breaker.WindowType != breakerref.TimeBased:
 		m.Lacks(v, []string{"breaker"}, "%s needs a breaker with a window of time, such as 10s", ref.Defect)
+	case d.Needs.CallWindow && ref.Breaker.WindowType != breakerref.CountBased:
+		m.Lacks(v, []string{"breaker"}, "%s needs a breaker with a window of calls, such as 10", ref.Defect)
 	}
 }
 

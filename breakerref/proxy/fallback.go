@@ -16,7 +16,7 @@ func (s *service) answer(c *call, w http.ResponseWriter, r *http.Request, out ou
 		s.Paging.write(w, r, SourcePrimary)
 	case s.Paging != nil:
 		s.Paging.write(w, r, SourceSecondary)
-	case out.good() && s.Defect != FallbackAlways:
+	case out.good() && !s.wrong.FallbackAlways:
 		writeAnswer(w, r, out.answer, SourcePrimary)
 	case s.fallBack(c, w, r):
 	case out.answer != nil:
@@ -34,7 +34,7 @@ func (s *service) answer(c *call, w http.ResponseWriter, r *http.Request, out ou
 
 // fallBack answers from the first source that has an answer, and reports whether one had.
 func (s *service) fallBack(c *call, w http.ResponseWriter, r *http.Request) bool {
-	if s.Defect != Empty200 && (s.fromSecondary(c, w, r) || s.fromCache(w, r)) {
+	if !s.wrong.EmptyFallback && (s.fromSecondary(c, w, r) || s.fromCache(w, r)) {
 		return true
 	}
 	if s.Fallback == nil {
@@ -43,7 +43,7 @@ func (s *service) fallBack(c *call, w http.ResponseWriter, r *http.Request) bool
 	if !pause(r.Context(), s.FallbackDelay) {
 		abort() // The client has left, or the proxy is stopping.
 	}
-	if s.Defect == Empty200 {
+	if s.wrong.EmptyFallback {
 		writeCanned(w, &Answer{Headers: s.Fallback.Headers, Body: "[]"}, SourceFallback)
 		return true
 	}

@@ -8,7 +8,6 @@ import (
 
 	"github.com/faultline-go/faultline/breakerref/bulkhead"
 	"github.com/faultline-go/faultline/breakerref/limit"
-	"github.com/faultline-go/faultline/breakerref/model"
 	"github.com/faultline-go/faultline/breakerref/retry"
 	"github.com/faultline-go/faultline/breakerref/timelimit"
 )
@@ -146,19 +145,4 @@ func policyWords() string {
 		words = append(words, string(p))
 	}
 	return strings.Join(words, ", ")
-}
-
-// CheckModel refuses a model with a defect that it has no room for.
-func CheckModel(m *model.Config, d Defect) error {
-	admit := m.HalfOpen.Admit
-	none := admit == model.AdmitAll || admit == model.OnePerWait
-	switch {
-	case none && (d == PermitsAll || d == NeverCloses || d == ClosesAtOnce):
-		return fmt.Errorf("the defect %s needs a breaker with a half-open state, %s has none", d, m.Name)
-	case admit == model.Unlimited && d == PermitsAll:
-		return fmt.Errorf("the defect %s needs a breaker that limits its probes, %s lets everybody through", d, m.Name)
-	case d == WindowNeverSlide:
-		return fmt.Errorf("the defect %s is one of Resilience4j's window", d)
-	}
-	return nil
 }

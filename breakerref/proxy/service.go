@@ -13,6 +13,7 @@ import (
 
 	"github.com/faultline-go/faultline/breakerref"
 	"github.com/faultline-go/faultline/breakerref/model"
+	"github.com/faultline-go/faultline/breakerref/mutant"
 	"github.com/faultline-go/faultline/target/match"
 )
 
@@ -50,6 +51,7 @@ type service struct {
 	secondary *upstream // nil: none
 	cache     *cache    // nil: none
 	breaker   *breaker
+	wrong     mutant.Around // what a defect does around the breaker
 }
 
 // newService returns a service, or all that is wrong with its configuration. name is the
@@ -65,6 +67,7 @@ func newService(cfg Config, name string, s Service) (*service, error) {
 		now:     cfg.Now,
 		primary: upstream{primary, s.Timeout, newTransport(cfg.Dial, s.Pool)},
 		cache:   newCache(s.CacheGood),
+		wrong:   s.Defect.mutant().Around,
 	}
 	if made.breaker, err = newBreaker(cfg, name, s); err != nil {
 		return nil, err

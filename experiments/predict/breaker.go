@@ -6,6 +6,9 @@ import (
 
 	"github.com/faultline-go/faultline/assert"
 	"github.com/faultline-go/faultline/breakerref"
+	"github.com/faultline-go/faultline/breakerref/model"
+	"github.com/faultline-go/faultline/breakerref/mutant"
+	"github.com/faultline-go/faultline/target/match"
 )
 
 // breaker is one breaker as it is declared, but for a defect.
@@ -14,15 +17,19 @@ type breaker struct {
 	name     string
 	instance string
 	declared breakerref.Config
-	machine  *breakerref.Machine
+	failure  match.Failure // what it counts
+	made     mutant.Made
 	defect   defect // the zero value where it is another breaker's
 	state    breakerref.State
-	refused  int
 	seen     int // outcomes in the phase of defect.opensIn
 	counted  int // outcomes since the phase's start or the last close
 	during   int // the phase of counted
 	skipped  int // outcomes that were to open it, in a row
+	tally    tally
 }
+
+// tally is what a breaker has counted since its launch.
+type tally struct{ rejected, admitted, failed int }
 
 // change is a change of a breaker's state.
 type change struct {
@@ -34,76 +41,74 @@ type change struct {
 
 // permit is what a breaker said to a call.
 type permit struct {
-	ok    bool
-	stray bool // let through by a defect: the machine does not know of it
-	half  bool // as a probe
-	at    time.Duration
+	mutant.Permit
+
+	ok bool
+	at time.Duration
 }
 
 func newBreaker(w *playing, b assert.Breaker, instance string) (*breaker, error) {
-	out := &breaker{playing: w, name: b.Name, instance: instance, declared: b.Config}
+	out := &breaker{playing: w, name: b.Name, instance: instance, declared: b.Config, failure: b.Failure}
 	config := b.Config
-	if w.defect.breaker == b.Name {
+	if w.defect.concernsBreaker(b.Name) {
 		out.defect = w.defect
 		if w.defect.config != nil {
 			w.defect.config(&config)
 		}
 	}
-	m, err := breakerref.New(config, w.clock())
+	m := out.defect.mutant
+	made, err := m.Build(config, m.BaseModel(config), w.clock())
 	if err != nil {
 		return nil, fmt.Errorf("play breaker %s: %w", b.Name, err)
 	}
-	out.machine, out.state = m, m.State()
+	if m.Breaker.Failure != nil {
+		m.Breaker.Failure(&out.failure)
+	}
+	out.made, out.state = made, made.State()
 	return out, nil
 }
 
 // acquire asks for a call.
 func (b *breaker) acquire() permit {
-	p := permit{ok: b.machine.Acquire(b.clock()), at: b.now}
-	p.half = b.machine.State() == breakerref.HalfOpen
-	switch {
-	case p.ok && p.half && b.defect.closesAtOnce:
-		b.machine.Reset(b.clock())
-		p.ok, p.half = b.machine.Acquire(b.clock()), false
-	case !p.ok:
-		b.refused++
-		p.stray = b.defect.leakEvery > 0 && b.refused%b.defect.leakEvery == 0
-		p.ok = p.stray
+	said, answer := b.made.Acquire(b.clock())
+	p := permit{Permit: said, ok: answer == model.Admitted, at: b.now}
+	if p.ok {
+		b.tally.admitted++
+	} else {
+		b.tally.rejected++
 	}
 	b.note()
 	return p
 }
 
 // record takes the outcome of a call that was let through.
-func (b *breaker) record(p permit, failed bool, took time.Duration) {
-	switch {
-	case p.stray || b.defect.neverOpens:
+func (b *breaker) record(p permit, o mutant.Outcome) {
+	if p.Stray {
 		return
-	case p.half && b.defect.neverCloses:
-		failed = true
-	case p.half && b.defect.blind:
-		failed, took = false, 0
 	}
 	if b.during != b.phase {
 		b.during, b.counted = b.phase, 0
 	}
 	b.counted++
-	if b.tooLate(failed, took) {
+	if o.Failed {
+		b.tally.failed++
+	}
+	if b.tooLate(o) {
 		return
 	}
-	b.machine.Record(b.clock(), failed, took)
+	b.made.Record(b.clock(), p.Permit, o)
 	b.note()
 	b.opens()
 }
 
 // tooLate reports whether an outcome is overlooked that would open the breaker, which
 // then opens so many outcomes later.
-func (b *breaker) tooLate(failed bool, took time.Duration) bool {
-	if b.defect.late == 0 || b.machine.State() != breakerref.Closed {
+func (b *breaker) tooLate(o mutant.Outcome) bool {
+	if b.defect.late == 0 || b.made.State() != breakerref.Closed {
 		return false
 	}
-	right := b.machine.Clone()
-	right.Record(b.clock(), failed, took)
+	right := b.made.Library.Clone()
+	right.Record(b.clock(), o.Failed, o.Took)
 	switch {
 	case right.State() == breakerref.Closed:
 		return false
@@ -125,24 +130,26 @@ func (b *breaker) opens() {
 	if b.declared.WindowType == breakerref.CountBased {
 		enough = min(enough, b.declared.Window)
 	}
-	if b.seen == enough && b.machine.State() == breakerref.Closed {
-		_ = b.machine.Transition(b.clock(), breakerref.Open) // It may, from CLOSED.
+	if b.seen == enough && b.made.State() == breakerref.Closed {
+		_ = b.made.Library.Transition(b.clock(), breakerref.Open) // It may, from CLOSED.
 		b.note()
 	}
 }
 
 // release ends a call that was let through without an outcome.
 func (b *breaker) release(p permit) {
-	if !p.stray {
-		b.machine.Release(b.clock())
+	if !p.Stray {
+		b.made.Release(b.clock(), p.Permit)
 		b.note()
 	}
 }
 
 // note notes a change of state, and empties the machine's list of events.
 func (b *breaker) note() {
-	b.machine.Events()
-	to := b.machine.State()
+	if b.made.Library != nil {
+		b.made.Library.Events()
+	}
+	to := b.made.State()
 	if to == b.state {
 		return
 	}

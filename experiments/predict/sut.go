@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/faultline-go/faultline/assert"
+	"github.com/faultline-go/faultline/breakerref/mutant"
 	"github.com/faultline-go/faultline/experiments"
 	"github.com/faultline-go/faultline/injector/fault"
 	"github.com/faultline-go/faultline/target/match"
@@ -190,7 +191,7 @@ func (w *way) declared(r *request) (*breaker, match.Failure) {
 			if !b.Declared {
 				return nil, b.Failure
 			}
-			return w.in.breakers[b.Name], b.Failure
+			return w.in.breakers[b.Name], w.in.breakers[b.Name].failure
 		}
 	}
 	return nil, match.DefaultFailure()
@@ -223,7 +224,7 @@ func (w *way) attempt(r *request, done func(outcome)) {
 		}
 		bad = bad || failure.Slow > 0 && took > failure.Slow
 		if b != nil {
-			b.record(p, bad, took)
+			b.record(p, mutant.Outcome{Failed: bad, Took: took, Abandoned: !replied})
 		}
 		done(outcome{good: !bad && replied && rep.outcome == trace.OutcomeAnswered, replied: replied, reply: rep})
 	})

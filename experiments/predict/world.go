@@ -90,12 +90,20 @@ func play(plan *experiments.Plan, own time.Duration, d defect, calls int) (run, 
 	if plan.SUT.Reference != nil || plan.SUT.Launch != nil {
 		w.mark(trace.MarkLaunch, "", "")
 	}
-	w.at(time.Millisecond, func() { w.probe(w.probes(), func() { w.enter(0) }) })
+	w.at(time.Millisecond, func() { w.probe(w.probes(), w.begin) })
 	for e, ok := w.agenda.next(); ok; e, ok = w.agenda.next() {
 		w.now = e.at
 		e.do()
 	}
 	return run{w.trace, w.played, w.changes}, nil
+}
+
+// begin begins the load.
+func (w *playing) begin() {
+	if w.defect.asked {
+		w.interview()
+	}
+	w.enter(0)
 }
 
 // dep finds a dependency by its name.
