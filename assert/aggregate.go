@@ -34,6 +34,10 @@ func perCall(r Rule) bool {
 		return false // Totals bound it.
 	case retryRule:
 		return true
+	case HerdSync:
+		return true
+	case DownstreamRate:
+		return r.By != "" && r.Of != RateAnswers
 	case FallbackShare:
 		return slices.Contains(r.Of, SetShort) || slices.Contains(r.Of, SetFailed)
 	default:

@@ -159,6 +159,14 @@
 //	  - retry.budget: {injector, ratio?, per_second?, burst?, window (10s)}
 //	  - retry.forbidden: {injector, methods (all), paths (all), targets (all)}
 //	  - cancel.propagates: {injector, within}
+//	  - downstream.concurrency: {injector, max, reaches (false)}
+//	  - downstream.rate: {injector or of: answers, window, max, burst?, min?, by?,
+//	      rejected?: {status (429), retry_after (false), keeps_connection (false)}}
+//	      targets (all), of answers
+//	  - isolation: {targets, baseline, share?, latency?: {p50?, p90?, p95?, p99?, max?}}
+//	  - herd.peak: {max, window, baseline}  breaker
+//	  - herd.sync: {max, within}            breaker
+//	  - slo: {objective, good?, phases?, burn?: [{long, short?, max}, ..]}    targets (all)
 //
 // A criterion is one line, as "primary.share >= 99.5%" or "latency.p99 <= 300ms".
 //
@@ -186,5 +194,7 @@
 //     waits, or that the reference service gives up by itself;
 //   - a recovery from no fault, or within a phase that is too short for it;
 //   - a breaker, or a count of attempts, at an injector that passes connections on;
+//   - a herd without clients that think, or without instances that are told apart;
+//   - a key of a limiter that no target sends;
 //   - a steady state without a measured phase before the first fault.
 package experiments

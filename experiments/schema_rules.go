@@ -59,6 +59,7 @@ func ruleSchemas() map[string]ruleSchema {
 	}
 	maps.Copy(all, reportSchemas())
 	maps.Copy(all, retrySchemas())
+	maps.Copy(all, rateSchemas())
 	return all
 }
 
