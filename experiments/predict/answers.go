@@ -18,6 +18,7 @@ import (
 const (
 	source         = "X-Faultline-Source"
 	sourcePrimary  = "primary"
+	sourceCache    = "cache"
 	sourceFallback = "fallback"
 	sourceNone     = "none"
 )
@@ -29,6 +30,7 @@ type words struct {
 	classifier match.Classifier
 	classes    match.Classes
 	known      map[said]answer
+	empty      *fault.Respond // of a fallback that has nothing
 	forbidden  []assert.FallbackForbidden
 	timeouts   map[string]time.Duration // of a service whose inside is not known, by injector
 }
@@ -74,6 +76,14 @@ func (w *words) canned(r *fault.Respond, from string) answer {
 	return a
 }
 
+// emptied is a fallback that has nothing and says that all is well.
+func (w *words) emptied(r *fault.Respond) *fault.Respond {
+	if w.empty == nil {
+		w.empty = &fault.Respond{Headers: r.Headers, Body: "[]"}
+	}
+	return w.empty
+}
+
 // bare classifies an answer that has nothing but a status.
 func (w *words) bare(status int) answer {
 	header := http.Header{}
@@ -102,20 +112,26 @@ func (w *words) primary(r *reply) answer {
 	return answer{status: http.StatusOK, class: match.Unclassified}
 }
 
-// reference is what faultline's own service answers.
-func (w *words) reference(s *experiments.Reference, o outcome, d defect) answer {
-	fallback := s.Fallback
-	if d.noFallback {
-		fallback = nil
+// reference is what faultline's own service answers; old is an answer that it has kept.
+func (w *words) reference(s *experiments.Reference, o outcome, old *fault.Respond, d defect) answer {
+	fallback, around := s.Fallback, d.mutant.Around
+	if d.noFallback || around.NoFallback {
+		fallback, old = nil, nil
 	}
 	switch {
-	case o.good:
+	case o.good() && (!around.FallbackAlways || fallback == nil):
 		return w.primary(&o.reply)
+	case old != nil && !around.EmptyFallback:
+		return w.canned(old, sourceCache)
+	case fallback != nil && around.EmptyFallback:
+		return w.canned(w.emptied(fallback), sourceFallback)
 	case fallback != nil:
 		return w.canned(fallback, sourceFallback)
-	case o.replied && o.reply.answer != nil:
+	case o.why == replied && o.reply.answer != nil:
 		return w.primary(&o.reply)
-	case o.refused, o.full:
+	case o.why == limited:
+		return w.bare(http.StatusTooManyRequests)
+	case o.why == refused, o.why.rejection():
 		return w.bare(http.StatusServiceUnavailable)
 	default:
 		return w.bare(http.StatusBadGateway)
@@ -125,16 +141,19 @@ func (w *words) reference(s *experiments.Reference, o outcome, d defect) answer 
 // foreign is what a service answers whose inside is not known.
 func (w *words) foreign(r *request, o outcome, d defect) answer {
 	fallback, has := w.of(match.ClassFallback, http.StatusOK)
-	has = has && !d.noFallback && !w.forbids(r.target)
+	around := d.mutant.Around
+	has = has && !d.noFallback && !around.NoFallback && !w.forbids(r.target)
 	rejected, named := w.of(match.ClassRejected, http.StatusServiceUnavailable)
 	switch {
-	case o.good:
+	case o.good() && (!around.FallbackAlways || !has):
 		return w.primary(nil)
+	case has && around.EmptyFallback:
+		return w.bare(http.StatusOK)
 	case has:
 		return fallback
-	case (o.refused || o.full) && named:
+	case o.why == refused && named:
 		return rejected
-	case o.refused, o.full:
+	case o.why == refused:
 		return w.bare(http.StatusServiceUnavailable)
 	default:
 		return answer{status: http.StatusBadGateway, class: w.bare(http.StatusBadGateway).class}

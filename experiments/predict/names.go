@@ -69,7 +69,7 @@ func looksAt(plan *experiments.Plan, rule assert.Rule) (injector string, targets
 	case assert.FallbackForbidden:
 		return "", forbiddenTargets(plan, r)
 	}
-	return "", nil
+	return retriedAt(rule), nil
 }
 
 // breakersOf are the breakers whose states decide about an assertion: the one that
