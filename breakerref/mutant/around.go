@@ -61,6 +61,10 @@ func reporting() []Mutant {
 				return s
 			}
 		}),
+		{
+			Name: "hides_rejected", Says: "shows half of the calls that it has rejected in its counter",
+			Part: PartReport, Base: Resilience4j, Around: Around{HidesRejected: true}, Caught: []string{agreesCount},
+		},
 	}
 }
 

@@ -121,3 +121,14 @@ func ofGobreaker(cfg breakerref.Config) model.Config {
 	made.Name = cfg.Name
 	return made
 }
+
+// Bases are the models that mutants have other than Resilience4j's.
+func Bases() []string { return []string{Gobreaker} }
+
+// Right is no mutant: a right service whose breaker is that of a base.
+func Right(base string) Mutant {
+	if base == Gobreaker {
+		return Mutant{Base: base, base: ofGobreaker}
+	}
+	return Mutant{Base: Resilience4j}
+}

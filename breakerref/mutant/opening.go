@@ -9,21 +9,22 @@ import (
 
 // Kinds of rules that name defects, as package assert has them.
 const (
-	opens      = "breaker.opens"
-	stays      = "breaker.stays_closed"
-	leaks      = "breaker.leak"
-	lasts      = "breaker.open_duration"
-	probes     = "breaker.half_open_probes"
-	reopens    = "breaker.reopens_on_failed_probe"
-	closes     = "breaker.closes"
-	stuck      = "breaker.never_stuck"
-	recovers   = "recovery.time"
-	fast       = "short.latency"
-	rejections = "short.share"
-	agrees     = "reported_state_agrees"
-	fallbacks  = "fallback.share"
-	abandons   = "downstream.abandoned_after"
-	shares     = "primary.share"
+	opens       = "breaker.opens"
+	stays       = "breaker.stays_closed"
+	leaks       = "breaker.leak"
+	lasts       = "breaker.open_duration"
+	probes      = "breaker.half_open_probes"
+	reopens     = "breaker.reopens_on_failed_probe"
+	closes      = "breaker.closes"
+	stuck       = "breaker.never_stuck"
+	recovers    = "recovery.time"
+	fast        = "short.latency"
+	rejections  = "short.share"
+	agrees      = "reported_state_agrees"
+	agreesCount = "metric.agrees"
+	fallbacks   = "fallback.share"
+	abandons    = "downstream.abandoned_after"
+	shares      = "primary.share"
 )
 
 // breaker is a mutant of Resilience4j's breaker.

@@ -1,0 +1,39 @@
+package calibrate
+
+import (
+	"slices"
+
+	"github.com/faultline-go/faultline/breakerref"
+	"github.com/faultline-go/faultline/breakerref/mutant"
+	"github.com/faultline-go/faultline/experiments"
+)
+
+// basesOf are the models whose breakers do what a plan declares: Resilience4j's, or the one
+// that a tag names.
+func basesOf(plan *experiments.Plan) []string {
+	for _, base := range mutant.Bases() {
+		if slices.Contains(plan.Tags, base) {
+			return []string{base}
+		}
+	}
+	return []string{mutant.Resilience4j}
+}
+
+// fits reports whether an experiment has room for a mutant and a rule that can name it.
+func fits(m mutant.Mutant, plan *experiments.Plan) bool {
+	return slices.Contains(basesOf(plan), m.Base) && room(m.Needs, plan) &&
+		slices.ContainsFunc(plan.Assertions, func(a experiments.PlanAssertion) bool { return slices.Contains(m.Caught, a.Kind) })
+}
+
+// room reports whether a plan's service has what a mutant goes wrong with.
+func room(n mutant.Needs, plan *experiments.Plan) bool {
+	if n.Fallback && (plan.SUT.Reference == nil || plan.SUT.Reference.Fallback == nil) {
+		return false
+	}
+	for _, b := range plan.Breakers {
+		if n.TimeWindow && b.Config.WindowType != breakerref.TimeBased || n.CallWindow && b.Config.WindowType != breakerref.CountBased {
+			return false
+		}
+	}
+	return true
+}
