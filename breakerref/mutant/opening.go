@@ -46,7 +46,6 @@ func (m Mutant) needs(add func(*Needs)) Mutant {
 func ofCalls(n *Needs)    { n.CallWindow = true }
 func ofTime(n *Needs)     { n.TimeWindow = true }
 func ofProbes(n *Needs)   { n.HalfOpen = true }
-func ofFallback(n *Needs) { n.Fallback = true }
 
 // anyones is a mutant of any breaker: a model of another one can have it as well.
 func (m Mutant) anyones() Mutant {

@@ -8,20 +8,20 @@ import (
 	"github.com/faultline-go/faultline/experiments"
 )
 
-// basesOf are the models whose breakers do what a plan declares: Resilience4j's, or the one
-// that a tag names.
-func basesOf(plan *experiments.Plan) []string {
+// baseOf is the model whose breakers do what a plan declares: the one that a tag names, or
+// Resilience4j's.
+func baseOf(plan *experiments.Plan) string {
 	for _, base := range mutant.Bases() {
 		if slices.Contains(plan.Tags, base) {
-			return []string{base}
+			return base
 		}
 	}
-	return []string{mutant.Resilience4j}
+	return mutant.Resilience4j
 }
 
-// fits reports whether an experiment has room for a mutant and a rule that can name it.
+// fits reports whether an experiment has room for a mutant, and a rule that can name it.
 func fits(m mutant.Mutant, plan *experiments.Plan) bool {
-	return slices.Contains(basesOf(plan), m.Base) && room(m.Needs, plan) &&
+	return baseOf(plan) == m.Base && room(m.Needs, plan) &&
 		slices.ContainsFunc(plan.Assertions, func(a experiments.PlanAssertion) bool { return slices.Contains(m.Caught, a.Kind) })
 }
 

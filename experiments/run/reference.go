@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/faultline-go/faultline/breakerref/bulkhead"
+	"github.com/faultline-go/faultline/breakerref/mutant"
 	"github.com/faultline-go/faultline/breakerref/proxy"
 	"github.com/faultline-go/faultline/breakerref/retry"
 	"github.com/faultline-go/faultline/experiments"
@@ -36,7 +37,9 @@ func (r *runner) startReference(ctx context.Context, ref experiments.Reference) 
 
 // service is how the reference service calls one of its dependencies.
 func (r *runner) service(ref experiments.Reference) proxy.Service {
+	wrong, _ := mutant.Find(ref.Defect) // It may break the rule of another breaker than Resilience4j's.
 	return proxy.Service{
+		Model:    wrong.BaseModel(ref.Breaker),
 		Upstream: overHTTP(r.live.injectors[ref.Injector]), Breaker: ref.Breaker, Failure: ref.Failure, Timeout: ref.Timeout,
 		Fallback: answer(ref.Fallback), Pool: ref.Pool, Policies: policies(ref), Defect: proxy.Defect(ref.Defect), Paging: paging(ref.Paging),
 	}
