@@ -43,9 +43,9 @@ func (m Mutant) needs(add func(*Needs)) Mutant {
 	return m
 }
 
-func ofCalls(n *Needs)    { n.CallWindow = true }
-func ofTime(n *Needs)     { n.TimeWindow = true }
-func ofProbes(n *Needs)   { n.HalfOpen = true }
+func ofCalls(n *Needs)  { n.CallWindow = true }
+func ofTime(n *Needs)   { n.TimeWindow = true }
+func ofProbes(n *Needs) { n.HalfOpen = true }
 
 // anyones is a mutant of any breaker: a model of another one can have it as well.
 func (m Mutant) anyones() Mutant {

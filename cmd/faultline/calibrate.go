@@ -37,8 +37,7 @@ Exit codes: 0 every defect is caught without a false alarm, 1 one was missed or
 an alarm was false, 2 bad usage, 3 something could not be decided, or stopped
 before the end.`,
 		Example: `  faultline calibrate
-  faultline calibrate --format json
-  faultline calibrate --sockets`,
+  faultline calibrate --format json`,
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return exit(a.untilSignal(cmd.Context(), "stopping; once more to stop at once", func(ctx context.Context) int {
