@@ -36,9 +36,10 @@ type request struct {
 
 // answer is what a client gets.
 type answer struct {
-	status int
-	class  string
-	err    trace.ErrKind
+	status     int
+	class      string
+	err        trace.ErrKind
+	retryAfter string // that header
 }
 
 func newSUT(w *playing) (*sut, error) {
@@ -115,6 +116,9 @@ func (in *instance) ask(r *request, done func(a answer, refused bool)) {
 		}
 		way := in.wayOf(service)
 		way.ask(r, func(o outcome) {
+			if o.why == limited && in.defect.mutant.Around.MutesLimited {
+				return // Its client gives up some day.
+			}
 			done(in.words.reference(service, o, way.remember(r, o), in.defect), o.why == refused)
 		})
 		return
