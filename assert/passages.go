@@ -23,6 +23,27 @@ type stream struct {
 	sends  []time.Duration // of the calls that asked, in order
 }
 
+// arrivals are when they passed.
+func (s stream) arrivals() []time.Duration {
+	at := make([]time.Duration, 0, len(s.passed))
+	for _, p := range s.passed {
+		at = append(at, p.at)
+	}
+	return at
+}
+
+// within is what passed, each no earlier than so long before it was seen.
+func (s stream) within(off time.Duration) []passage {
+	out := make([]passage, 0, len(s.passed))
+	for _, p := range s.passed {
+		if p.lo == forever {
+			p.lo = 0
+		}
+		out = append(out, passage{max(p.lo, p.at-off), p.at, p.id})
+	}
+	return out
+}
+
 // streams are what was asked for and what passed, by key. Problem says why keys are not known.
 func (r DownstreamRate) streams(e *evidence, a Assertion) (list []stream, problem string) {
 	by := map[string]*stream{}
@@ -116,11 +137,7 @@ type visitor func(p passage, c *trace.Call, direct bool)
 // each visits what passed in a phase, in any of those that are measured if it is empty.
 func (r DownstreamRate) each(e *evidence, phase string, visit visitor) {
 	if r.Of == RateAnswers {
-		for _, s := range e.population(phase, r.Targets, "") {
-			if c := s.call; c.Answered() && !r.rejected(c) {
-				visit(passage{c.Send, c.End, c.ID}, c, true)
-			}
-		}
+		r.answers(e, phase, visit)
 		return
 	}
 	in := func(at *trace.Attempt) bool { return at.Phase == phase || phase == "" && e.measured(at.Phase) }
@@ -135,6 +152,15 @@ func (r DownstreamRate) each(e *evidence, phase string, visit visitor) {
 	}
 	r.strangers(e, j.Orphans, in, visit)
 	r.strangers(e, j.NoID, in, visit)
+}
+
+// answers visits the calls that the SUT's own limiter let in.
+func (r DownstreamRate) answers(e *evidence, phase string, visit visitor) {
+	for _, s := range e.population(phase, r.Targets, "") {
+		if c := s.call; c.Answered() && !r.rejected(c) {
+			visit(passage{c.Send, c.End, c.ID}, c, true)
+		}
+	}
 }
 
 // strangers visits attempts whose calls are not known: each was decided since the oldest call

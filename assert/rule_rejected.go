@@ -2,6 +2,7 @@ package assert
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -48,10 +49,11 @@ func (r DownstreamRate) rejected(c *trace.Call) bool {
 // turned sums up what became of the calls that were rejected.
 type turned struct {
 	calls    []*trace.Call // rejected
-	silent   []*trace.Call // of these, not answered
+	silent   []*trace.Call // of these, left to hang
+	broken   []*trace.Call // of these, whose connection ended
 	other    []*trace.Call // of these, with another status
 	wordless []*trace.Call // of these, without a time to come again
-	cut      []*trace.Call // that followed on the connection of one of these, and were not answered
+	cut      []*trace.Call // that followed on the connection of one of these, which ended
 	followed int           // calls on such connections
 	known    map[string]bool
 }
@@ -68,17 +70,20 @@ func (r DownstreamRate) rejections(e *evidence, a Assertion) Verdict {
 	case len(t.silent) > 0:
 		out.Result, out.Evidence, out.miss = Fail, callsOf(t.silent), starved(t.silent)
 		out.Reason = "rejected calls were not answered: " + kinds(t.silent)
+	case r.Rejected.KeepsConnection && len(t.cut) >= certain:
+		out.Result, out.Evidence = Fail, callsOf(t.cut)
+		out.Reason = "the next call on the connection of one that was rejected was not answered: " + kinds(t.cut)
+	case len(t.broken) >= certain:
+		out.Result, out.Evidence = Fail, callsOf(t.broken)
+		out.Reason = "rejected calls were not answered: " + kinds(t.broken)
 	case len(t.wordless) > 0:
 		out.Result, out.Evidence = Fail, callsOf(t.wordless)
 		out.Reason = fmt.Sprintf("%s were rejected without a Retry-After of seconds or a date", plural(len(t.wordless), "call"))
-	case len(t.cut) >= certain:
-		out.Result, out.Evidence = Fail, callsOf(t.cut)
-		out.Reason = "the next call on the connection of one that was rejected was not answered: " + kinds(t.cut)
 	case len(t.calls) < enough:
 		out.Reason = fmt.Sprintf("%s rejected for certain %s, %d are needed", plural(len(t.calls), "call"), inPhase(a), enough)
 		out.Remedy = "send more calls than the limiter lets through"
-	case len(t.cut) > 0:
-		out.Reason = "a call on the connection of one that was rejected was not answered, which the SUT may have closed as it was idle: " + kinds(t.cut)
+	case len(t.broken)+len(t.cut) > 0:
+		out.Reason = fmt.Sprintf("%s on a connection that ended, which the SUT may have closed as it was idle: %s", plural(len(t.broken)+len(t.cut), "call"), kinds(append(t.broken, t.cut...)))
 		out.Remedy = "send calls without long pauses"
 	case r.Rejected.KeepsConnection && t.followed < few:
 		out.Reason = fmt.Sprintf("%s followed on a connection on which one had been rejected, %d are needed", plural(t.followed, "call"), few)
@@ -126,8 +131,10 @@ func (t *turned) add(c *trace.Call, want Rejection) {
 	t.calls = append(t.calls, c)
 	t.known[c.ID] = true
 	switch {
-	case !c.Answered():
+	case c.Err == trace.ErrTimeout:
 		t.silent = append(t.silent, c)
+	case !c.Answered():
+		t.broken = append(t.broken, c)
 	case c.Status != want.Status:
 		t.other = append(t.other, c)
 	case want.RetryAfter && !comesAgain(c.RetryAfter):
@@ -161,4 +168,5 @@ func (r DownstreamRate) follow(e *evidence, t *turned) {
 		}
 		next[c.Port] = c
 	}
+	slices.Reverse(t.cut)
 }
