@@ -7,6 +7,7 @@ import (
 
 	"github.com/faultline-go/faultline/breakerref"
 	"github.com/faultline-go/faultline/breakerref/mutant"
+	"github.com/faultline-go/faultline/experiments"
 	"github.com/faultline-go/faultline/target/match"
 )
 
@@ -24,6 +25,7 @@ type defect struct {
 	asked  bool          // it is asked what it thinks of itself
 
 	noFallback bool
+	around     func(*experiments.Reference) // what lies around a call is set wrongly
 
 	phase   string   // the following concern the calls of this phase only; empty: all
 	targets []string // and to these targets only; empty: all

@@ -79,7 +79,11 @@ func (in *instance) reference() (err error) {
 	in.workers = newRoom(ref.Workers)
 	in.ways = map[*experiments.Reference]*way{}
 	for _, s := range services(ref) {
-		if in.ways[s], err = newWay(in, s); err != nil {
+		set := *s
+		if in.defect.around != nil {
+			in.defect.around(&set)
+		}
+		if in.ways[s], err = newWay(in, &set); err != nil {
 			return err
 		}
 	}
