@@ -20,7 +20,7 @@ type passage struct {
 type stream struct {
 	key    string
 	passed []passage       // in the order of at
-	sends  []time.Duration // of the calls that asked, in order
+	sends  []time.Duration // of the calls that asked for it, in order
 }
 
 // arrivals are when they passed.
@@ -57,10 +57,17 @@ func (r DownstreamRate) streams(e *evidence, a Assertion) (list []stream, proble
 		}
 		return by[key]
 	}
+	asks := func(*trace.Call) bool { return true }
+	if r.Of != RateAnswers {
+		asks = e.asking(r.Injector)
+	}
 	for _, s := range e.population(a.Phase, r.targets(e), "") {
-		if key, ok := keys(s.call); ok {
+		if key, ok := keys(s.call); ok && asks(s.call) {
 			of(key).sends = append(of(key).sends, s.call.Send)
 		}
+	}
+	if e.aggregate && r.Of != RateAnswers && r.By == "" {
+		of("").sends = e.asked(r.Injector, a.Phase)
 	}
 	r.each(e, a.Phase, func(p passage, c *trace.Call, _ bool) {
 		if key, ok := keys(c); ok {

@@ -30,7 +30,8 @@ const (
 // their delay, in the phase in which they differ the least: that is the resolution, and must
 // not be above a tenth of Window.
 //
-// To pass, 1.5 times of what is allowed must have been asked for, and half of Max have passed
+// To pass, 1.5 times of what is allowed must have been asked for (of arrivals: by calls that
+// were not answered well without one, as a cache does), and half of Max have passed
 // in some stretch; with Min, the fullest one must hold as many. With By, the bounds hold for the calls of each value of that
 // header apart, and one value has to have asked for so much. What arrived is not recorded
 // with its headers: they are those that the client sent.
@@ -135,8 +136,10 @@ func (r DownstreamRate) stream(e *evidence, a Assertion, s stream, off time.Dura
 	switch {
 	case worst > 0:
 		excess, _ := r.late(sure, true)
+		n := len(excess)
+		excess = slices.Compact(excess)
 		out.Result, out.miss, out.Evidence = Fail, worst, excess[:min(len(excess), 10)]
-		out.Reason = fmt.Sprintf("%s passed beyond what the limit allows, whenever since they were sent they were let through; as a whole they came up to %s too early", plural(len(excess), "call"), short(worst))
+		out.Reason = fmt.Sprintf("%s passed beyond what the limit allows, whenever since they were sent they were let through; as a whole they came up to %s too early", plural(n, "attempt"), short(worst))
 	case !r.asked(s.sends):
 		out.Result = Skipped
 		out.Reason = "the load asks for less than 1.5 times what is allowed, so that a larger limit would not show"

@@ -19,7 +19,8 @@ import (
 // Of a limiter before a dependency a call was rejected that made no attempt and was answered
 // with a status of 400 and above, or not at all; one that a cache or a fallback answered was
 // not. Of one at the SUT's own door it is a call that was answered with Status, 429 or 503, or
-// class rejected, or not at all. To pass, there are 20 of them, and of their connections five
+// class rejected, or not at all,
+// without an attempt at any dependency. To pass, there are 20 of them, and of their connections five
 // on which another call followed.
 type Rejection struct {
 	Status          int
@@ -104,8 +105,9 @@ func (r DownstreamRate) turnedAway(e *evidence, a Assertion) turned {
 		}
 	}
 	if r.Of == RateAnswers {
+		lost := e.lostEverywhere()
 		for _, s := range e.population(a.Phase, r.Targets, "") {
-			take(s.call, !s.call.Answered() || r.rejected(s.call))
+			take(s.call, !s.call.Answered() && lost(s.call) || s.call.Answered() && r.rejected(s.call))
 		}
 	} else {
 		j := e.joinOf(r.Injector)
@@ -119,6 +121,23 @@ func (r DownstreamRate) turnedAway(e *evidence, a Assertion) turned {
 		r.follow(e, &t)
 	}
 	return t
+}
+
+// lostEverywhere tells of a call without an answer whether it reached none of the dependencies
+// of its target for certain: one that did was let in, whatever became of it then.
+func (e *evidence) lostEverywhere() func(*trace.Call) bool {
+	reached := map[string]bool{}
+	for _, t := range e.spec.Targets {
+		for _, injector := range t.DependsOn {
+			j := e.joinOf(injector)
+			for i := range j.Calls {
+				if c := &j.Calls[i]; c.Call.Target == t.Name && c.Kind != trace.Lost {
+					reached[c.Call.ID] = true
+				}
+			}
+		}
+	}
+	return func(c *trace.Call) bool { return !reached[c.ID] }
 }
 
 // excused reports whether a call went without an answer for another reason than a limiter's.
