@@ -30,6 +30,10 @@ func perCall(r Rule) bool {
 		return r.Max > 0
 	case HalfOpenProbes, ReopensOnFailedProbe, ReportedStateAgrees, MetricAgrees:
 		return true
+	case RetryAmplification:
+		return false // Totals bound it.
+	case retryRule:
+		return true
 	case HerdSync:
 		return true
 	case DownstreamRate:
