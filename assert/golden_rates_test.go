@@ -227,6 +227,16 @@ func limiterGoldens() []golden {
 		{name: "limiter, refuses with another status", with: both(flooded(400, 0), saying(full(), bucket(10, 100))), phase: "press", rule: perSecond(100, bursting(10), refusing(false, false)), want: fail},
 		{name: "limiter, does not say when to come again", with: both(flooded(400, 0), saying(reply{status: 429, class: match.ClassRejected}, bucket(10, 100))), phase: "press", rule: perSecond(100, bursting(10), refusing(true, false)), want: fail},
 		{name: "limiter, lets them hang", with: both(flooded(400, 0), hung, func(s *setup) { s.ClientTimeout = time.Second }), phase: "press", rule: perSecond(100, bursting(10), refusing(false, false)), want: fail},
+		{name: "limiter, lets them hang until the load is stopped", with: both(flooded(400, 0), hung), trace: func(t *trace.Trace) {
+			for i := range t.Calls {
+				if c := &t.Calls[i]; c.Err == trace.ErrTimeout {
+					c.Err, c.End = trace.ErrCanceled, t.Phases[1].To+2*time.Second
+				}
+			}
+		}, phase: "press", rule: perSecond(100, bursting(10), refusing(false, false)), want: fail},
+		{name: "limiter, one tenth too many, and no CPU", with: both(flooded(400, 0), shaped(slidingLog(110, time.Second))), trace: func(t *trace.Trace) {
+			t.Marks = append(t.Marks, trace.Mark{At: t.Phases[1].To, Dur: t.Phases[1].To - t.Phases[1].From, Kind: trace.MarkPressure, Text: "0.9"})
+		}, phase: "press", rule: perSecond(100), want: fail},
 		{name: "limiter, refuses nobody", with: both(flooded(400, 0), shaped(bucket(1000, 1000))), phase: "press", rule: perSecond(1000, bursting(1000), refusing(false, false)), want: dunno},
 		{name: "limiter, refuses on a connection that goes on", with: both(inTurn, shaped(bucket(10, 100))), trace: oneConnection, phase: "press", rule: perSecond(100, bursting(10), refusing(true, true)), want: pass},
 		{name: "limiter, refuses and hangs up", with: both(inTurn, shaped(bucket(10, 100))), trace: func(t *trace.Trace) {

@@ -106,8 +106,10 @@ func (r DownstreamRate) turnedAway(e *evidence, a Assertion) turned {
 	}
 	if r.Of == RateAnswers {
 		lost := e.lostEverywhere()
-		for _, s := range e.population(a.Phase, r.Targets, "") {
-			take(s.call, !s.call.Answered() && lost(s.call) || s.call.Answered() && r.rejected(s.call))
+		for i := range e.trace.Calls {
+			if c := &e.trace.Calls[i]; len(r.Targets) == 0 || slices.Contains(r.Targets, c.Target) {
+				take(c, !c.Answered() && lost(c) || c.Answered() && r.rejected(c))
+			}
 		}
 	} else {
 		j := e.joinOf(r.Injector)
@@ -141,8 +143,11 @@ func (e *evidence) lostEverywhere() func(*trace.Call) bool {
 }
 
 // excused reports whether a call went without an answer for another reason than a limiter's.
+// One that faultline stopped at the end of its load, long after it was sent, had been left to
+// hang.
 func (e *evidence) excused(c *trace.Call) bool {
-	return c.Err == trace.ErrCanceled || c.Err == trace.ErrRefused || !c.Answered() && (e.stalled(c.Send, c.End) || e.exited > 0)
+	stopped := c.Err == trace.ErrCanceled && c.End-c.Send <= starvation
+	return stopped || c.Err == trace.ErrRefused || !c.Answered() && (e.stalled(c.Send, c.End) || e.exited > 0)
 }
 
 // add counts a call that was rejected.
@@ -150,7 +155,7 @@ func (t *turned) add(c *trace.Call, want Rejection) {
 	t.calls = append(t.calls, c)
 	t.known[c.ID] = true
 	switch {
-	case c.Err == trace.ErrTimeout:
+	case c.Err == trace.ErrTimeout, c.Err == trace.ErrCanceled:
 		t.silent = append(t.silent, c)
 	case !c.Answered():
 		t.broken = append(t.broken, c)

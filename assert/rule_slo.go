@@ -182,7 +182,7 @@ func (r SLO) share(e *evidence, phases []string, all []rated) Verdict {
 // starved is by how much calls fail in time alone, if they do: none of them was answered, which
 // a machine without free CPU can have caused; else 0.
 func starved(bad []*trace.Call) time.Duration {
-	if slices.ContainsFunc(bad, func(c *trace.Call) bool { return c.Err != trace.ErrTimeout }) {
+	if slices.ContainsFunc(bad, func(c *trace.Call) bool { return c.Err != trace.ErrTimeout && c.Err != trace.ErrCanceled }) {
 		return 0
 	}
 	return starvation

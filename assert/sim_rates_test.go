@@ -92,7 +92,9 @@ func (*shaper) leave()                         {}
 func (l *shaper) refusal() reply               { return l.says }
 
 // shaped is a setup with a rate limiter in each instance.
-func shaped(build func() func(now time.Duration) bool) func(*setup) { return saying(turnedDown(), build) }
+func shaped(build func() func(now time.Duration) bool) func(*setup) {
+	return saying(turnedDown(), build)
+}
 
 // saying is shaped with another refusal.
 func saying(r reply, build func() func(now time.Duration) bool) func(*setup) {
