@@ -99,30 +99,43 @@ func (r DownstreamRate) rejections(e *evidence, a Assertion) Verdict {
 // the load, kept from being answered was not.
 func (r DownstreamRate) turnedAway(e *evidence, a Assertion) turned {
 	t := turned{known: map[string]bool{}}
-	take := func(c *trace.Call, is bool) {
-		if is && !e.excused(c) && (c.Phase == a.Phase || a.Phase == "" && e.measured(c.Phase)) {
+	take := func(c *trace.Call) {
+		if !e.excused(c) && (c.Phase == a.Phase || a.Phase == "" && e.measured(c.Phase)) {
 			t.add(c, *r.Rejected)
 		}
 	}
 	if r.Of == RateAnswers {
-		lost := e.lostEverywhere()
-		for i := range e.trace.Calls {
-			if c := &e.trace.Calls[i]; len(r.Targets) == 0 || slices.Contains(r.Targets, c.Target) {
-				take(c, !c.Answered() && lost(c) || c.Answered() && r.rejected(c))
-			}
-		}
+		r.atDoor(e, take)
 	} else {
-		j := e.joinOf(r.Injector)
-		for i := range j.Calls {
-			const bad = 400
-			c := &j.Calls[i]
-			take(&c.Call, c.Kind == trace.Lost || c.Kind == trace.Short && c.Call.Status >= bad)
-		}
+		r.before(e, take)
 	}
 	if r.Rejected.KeepsConnection {
 		r.follow(e, &t)
 	}
 	return t
+}
+
+// atDoor visits the calls that the SUT's own limiter rejected, or left to hang.
+func (r DownstreamRate) atDoor(e *evidence, take func(*trace.Call)) {
+	lost := e.lostEverywhere()
+	for i := range e.trace.Calls {
+		c := &e.trace.Calls[i]
+		mine := len(r.Targets) == 0 || slices.Contains(r.Targets, c.Target)
+		if mine && (!c.Answered() && lost(c) || c.Answered() && r.rejected(c)) {
+			take(c)
+		}
+	}
+}
+
+// before visits the calls that a limiter before a dependency rejected, or left to hang.
+func (r DownstreamRate) before(e *evidence, take func(*trace.Call)) {
+	const bad = 400
+	j := e.joinOf(r.Injector)
+	for i := range j.Calls {
+		if c := &j.Calls[i]; c.Kind == trace.Lost || c.Kind == trace.Short && c.Call.Status >= bad {
+			take(&c.Call)
+		}
+	}
 }
 
 // lostEverywhere tells of a call without an answer whether it reached none of the dependencies
@@ -143,11 +156,14 @@ func (e *evidence) lostEverywhere() func(*trace.Call) bool {
 }
 
 // excused reports whether a call went without an answer for another reason than a limiter's.
-// One that faultline stopped at the end of its load, long after it was sent, had been left to
-// hang.
+// One that faultline stopped at the end of its load, or that went on for longer than this
+// process stood still, had been left to hang if that was for long.
 func (e *evidence) excused(c *trace.Call) bool {
-	stopped := c.Err == trace.ErrCanceled && c.End-c.Send <= starvation
-	return stopped || c.Err == trace.ErrRefused || !c.Answered() && (e.stalled(c.Send, c.End) || e.exited > 0)
+	if c.Answered() {
+		return false
+	}
+	short := c.End-c.Send-e.slept(c.Send, c.End) <= starvation
+	return c.Err == trace.ErrRefused || e.exited > 0 || short && (c.Err == trace.ErrCanceled || e.stalled(c.Send, c.End))
 }
 
 // add counts a call that was rejected.
