@@ -2,6 +2,8 @@ package predict
 
 import (
 	"fmt"
+	"net/http"
+	"strings"
 	"time"
 
 	"github.com/faultline-go/faultline/assert"
@@ -50,7 +52,7 @@ func wrongAround(plan *experiments.Plan, a assert.Assertion) []defect {
 	case assert.Isolation:
 		return wrongIsolation(r, a.Phase)
 	case assert.HerdPeak:
-		return []defect{mutated("closes_at_once", r.Breaker, "closes after its wait, without probes")}
+		return herding(plan)
 	case assert.SLO:
 		return []defect{{phase: a.Phase, targets: r.Targets, class: errorClass, says: "answers every call with an error"}}
 	}
@@ -131,7 +133,7 @@ func wrongAttempts(r assert.RetryAttempts) []defect {
 // wrongSpacing waits in each of the ways that the rule asks otherwise.
 func wrongSpacing(r assert.RetrySpacing) []defect {
 	var ds []defect
-	if r.Min > 0 || r.Growth > 1 {
+	if r.Growth > 1 {
 		ds = append(ds, retries("does not wait longer from time to time", func(r *experiments.Retry) { r.Factor, r.MaxWait = 0, 0 }))
 	}
 	if r.Min > 0 {
@@ -149,6 +151,26 @@ func wrongSpacing(r assert.RetrySpacing) []defect {
 		ds = append(ds, retries("does not heed Retry-After", func(r *experiments.Retry) { r.RetryAfter = false }))
 	}
 	return ds
+}
+
+// herding holds calls back while the breaker refuses them, and lets all go as soon as it does
+// not any more. Others hear at once, or nobody could see what the breaker does.
+func herding(plan *experiments.Plan) []defect {
+	var held []string
+	for _, t := range plan.Targets {
+		if t.Method != http.MethodGet {
+			held = append(held, t.Method)
+		}
+	}
+	if plan.SUT.Reference == nil || len(held) == 0 || len(held) == len(plan.Targets) {
+		return nil
+	}
+	return []defect{{
+		says: "tries " + strings.Join(held, ", ") + " again until its breaker lets it",
+		around: func(s *experiments.Reference) {
+			s.Retry = &experiments.Retry{Attempts: 1000, Wait: 20 * time.Millisecond, On: &experiments.RetryOn{Open: true}, Methods: held}
+		},
+	}}
 }
 
 // wrongIsolation lets others suffer.
