@@ -103,6 +103,40 @@ func overBoundary(s *setup) {
 
 var perMinute = assert.DownstreamRate{Injector: "payments", Window: 6 * time.Second, Max: 100, Burst: 100}
 
+// cached takes the attempts of all but one in so many calls.
+func cached(k int) func(*trace.Trace) {
+	return func(t *trace.Trace) {
+		n := 0
+		t.Attempts = slices.DeleteFunc(t.Attempts, func(a trace.Attempt) bool {
+			n++
+			return a.Phase == "press" && n%k != 0
+		})
+	}
+}
+
+// twiceOver has every attempt made twice.
+func twiceOver(t *trace.Trace) {
+	for _, a := range slices.Clone(t.Attempts) {
+		a.Seq += len(t.Attempts)
+		a.Arr, a.Dep = a.Arr+50*time.Microsecond, a.Dep+50*time.Microsecond
+		t.Attempts = append(t.Attempts, a)
+	}
+}
+
+// afterwards has calls answered at once, before their attempts.
+func afterwards(t *trace.Trace) {
+	arrived := map[string]time.Duration{}
+	for _, a := range t.Attempts {
+		arrived[a.ID] = a.Arr
+	}
+	for i := range t.Calls {
+		if at, ok := arrived[t.Calls[i].ID]; ok {
+			c := &t.Calls[i]
+			c.First, c.End = (c.Send+at)/2, (c.Send+at)/2
+		}
+	}
+}
+
 // bulkheadGoldens are about how many are under way at once.
 func bulkheadGoldens() []golden {
 	const pass, fail, dunno = assert.Pass, assert.Fail, assert.Inconclusive
@@ -127,6 +161,8 @@ func bulkheadGoldens() []golden {
 		{name: "bulkhead, while the breaker is open", with: both(pressed(400), places(20, 0), func(s *setup) { s.Phases[1].Faults = unavailable(slowly(100 * ms)) }), phase: "press", rule: atOnce(40, true), want: dunno},
 		{name: "aggregate: bulkhead", with: both(pressed(400), places(20, 0), blind), phase: "press", rule: atOnce(20, true), want: pass},
 		{name: "aggregate: bulkhead, one too many", with: both(pressed(400), places(21, 0), blind), phase: "press", rule: atOnce(20, true), want: fail},
+		{name: "no bulkhead, and a cache", with: pressed(400), trace: cached(5), phase: "press", rule: atOnce(20, true), want: dunno},
+		{name: "aggregate: bulkhead, one too few", with: both(pressed(400), places(19, 0), blind), phase: "press", rule: atOnce(20, true), want: dunno},
 		{name: "no bulkhead, and no CPU", with: pressed(400), trace: func(t *trace.Trace) {
 			t.Marks = append(t.Marks, trace.Mark{At: t.Phases[1].To, Dur: t.Phases[1].To - t.Phases[1].From, Kind: trace.MarkPressure, Text: "0.9"})
 		}, phase: "press", rule: atOnce(20, false), want: fail},
@@ -170,6 +206,10 @@ func limiterGoldens() []golden {
 			s.Pool, s.Phases[1].Faults = 20, unavailable(passing, slowly(180*ms))
 		}), phase: "press", rule: perSecond(100), want: dunno},
 
+		{name: "no limiter, and a cache", with: flooded(400, 0), trace: cached(5), phase: "press", rule: perSecond(100, least), want: dunno},
+		{name: "limiter, before calls that are made twice", with: both(flooded(400, 0), shaped(slidingLog(100, time.Second))), trace: twiceOver, phase: "press", rule: perSecond(100), want: fail},
+		{name: "limiter, and the dependency is asked after the answer", with: both(flooded(400, 0), shaped(slidingLog(100, time.Second))), trace: afterwards, phase: "press", rule: perSecond(100), want: pass},
+
 		{name: "limiter, by key", with: both(pays, flooded(400, 0)), spec: keyed("a", "b"), phase: "press", rule: perSecond(250, byUser), want: dunno},
 		{name: "no limiter, by key", with: both(pays, flooded(400, 0)), spec: keyed("a", "b"), phase: "press", rule: perSecond(100, byUser), want: fail},
 		{name: "no limiter, by a key that each call has alone", with: both(pays, flooded(400, 0)), spec: keyed("{{.ID}}", "{{.UUID}}"), phase: "press", rule: perSecond(100, byUser), want: dunno},
@@ -187,6 +227,16 @@ func limiterGoldens() []golden {
 		{name: "limiter, refuses with another status", with: both(flooded(400, 0), saying(full(), bucket(10, 100))), phase: "press", rule: perSecond(100, bursting(10), refusing(false, false)), want: fail},
 		{name: "limiter, does not say when to come again", with: both(flooded(400, 0), saying(reply{status: 429, class: match.ClassRejected}, bucket(10, 100))), phase: "press", rule: perSecond(100, bursting(10), refusing(true, false)), want: fail},
 		{name: "limiter, lets them hang", with: both(flooded(400, 0), hung, func(s *setup) { s.ClientTimeout = time.Second }), phase: "press", rule: perSecond(100, bursting(10), refusing(false, false)), want: fail},
+		{name: "limiter, lets them hang until the load is stopped", with: both(flooded(400, 0), hung), trace: func(t *trace.Trace) {
+			for i := range t.Calls {
+				if c := &t.Calls[i]; c.Err == trace.ErrTimeout {
+					c.Err, c.End = trace.ErrCanceled, t.Phases[1].To+2*time.Second
+				}
+			}
+		}, phase: "press", rule: perSecond(100, bursting(10), refusing(false, false)), want: fail},
+		{name: "limiter, one tenth too many, and no CPU", with: both(flooded(400, 0), shaped(slidingLog(110, time.Second))), trace: func(t *trace.Trace) {
+			t.Marks = append(t.Marks, trace.Mark{At: t.Phases[1].To, Dur: t.Phases[1].To - t.Phases[1].From, Kind: trace.MarkPressure, Text: "0.9"})
+		}, phase: "press", rule: perSecond(100), want: fail},
 		{name: "limiter, refuses nobody", with: both(flooded(400, 0), shaped(bucket(1000, 1000))), phase: "press", rule: perSecond(1000, bursting(1000), refusing(false, false)), want: dunno},
 		{name: "limiter, refuses on a connection that goes on", with: both(inTurn, shaped(bucket(10, 100))), trace: oneConnection, phase: "press", rule: perSecond(100, bursting(10), refusing(true, true)), want: pass},
 		{name: "limiter, refuses and hangs up", with: both(inTurn, shaped(bucket(10, 100))), trace: func(t *trace.Trace) {
@@ -250,5 +300,59 @@ func TestRateVerdicts(t *testing.T) {
 
 // rateGoldens are the verdicts of this file that a person has read.
 func rateGoldens() []golden {
-	return slices.Concat(bulkheadGoldens(), limiterGoldens())
+	return slices.Concat(bulkheadGoldens(), limiterGoldens(), herdGoldens())
+}
+
+// No rule passes where nothing happened, where nothing reached the dependency, or on one
+// sample; and every rule has a verdict of each kind.
+func TestRatesOfNothing(t *testing.T) {
+	seen := map[string]bool{}
+	rules := map[string]golden{}
+	for _, g := range rateGoldens() {
+		seen[g.rule.Kind()+" "+string(g.want)] = true
+		rules[g.name] = g
+	}
+	for _, s := range servedStories() {
+		seen[s.rule.Kind()+" "+string(s.want)] = true
+		rules[s.name] = golden{name: s.name, phase: s.phase, rule: s.rule}
+	}
+	for _, r := range []assert.Rule{assert.DownstreamConcurrency{}, assert.DownstreamRate{}, assert.Isolation{}, assert.HerdPeak{}, assert.HerdSync{}, assert.SLO{}} {
+		for _, result := range []assert.Result{assert.Pass, assert.Fail, assert.Inconclusive} {
+			if !seen[r.Kind()+" "+string(result)] {
+				t.Errorf("%s has no golden verdict that is %s", r.Kind(), result)
+			}
+		}
+	}
+	for name, full := range map[string]result{"pressed": sampleOf(pressed(400)), "herd": sampleOf(crowded), "day": {trace: worked(day(each(well(ms)))...), spec: shop()}} {
+		quiet := *full.trace
+		quiet.Attempts = nil
+		traces := map[string]*trace.Trace{"empty": {}, "phases only": {Phases: full.trace.Phases, Marks: full.trace.Marks}, "no attempt": &quiet}
+		for _, p := range full.trace.Phases {
+			traces["one call of "+p.Name] = thin(full.trace, p.Name)
+		}
+		for what, tr := range traces {
+			spec := full.spec
+			for _, g := range rules {
+				spec.Assertions = append(spec.Assertions, assert.Assertion{ID: g.name, Phase: g.phase, Rule: g.rule})
+				if spec.Phases[len(spec.Phases)-1].Name != g.phase {
+					spec.Assertions = append(spec.Assertions, assert.Assertion{ID: g.name, Phase: spec.Phases[1].Name, Rule: g.rule})
+				}
+			}
+			for _, v := range assert.Evaluate(spec, tr).Verdicts {
+				if served := v.Kind == "slo" && what == "no attempt"; served { // Some targets need no dependency.
+					continue
+				}
+				if v.Result == assert.Pass || v.Result == assert.Fail && v.Kind != "slo" {
+					t.Errorf("%s, %s trace: %s in phase %q is %s: %s: %s", name, what, v.ID, v.Phase, v.Result, v.Observed, v.Reason)
+				}
+			}
+		}
+	}
+}
+
+// sampleOf is a run of a changed plain setup.
+func sampleOf(with func(*setup)) result {
+	s := plain()
+	with(&s)
+	return simulate(s)
 }

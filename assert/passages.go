@@ -20,7 +20,7 @@ type passage struct {
 type stream struct {
 	key    string
 	passed []passage       // in the order of at
-	sends  []time.Duration // of the calls that asked, in order
+	sends  []time.Duration // of the calls that asked for it, in order
 }
 
 // arrivals are when they passed.
@@ -57,10 +57,17 @@ func (r DownstreamRate) streams(e *evidence, a Assertion) (list []stream, proble
 		}
 		return by[key]
 	}
+	asks := func(*trace.Call) bool { return true }
+	if r.Of != RateAnswers {
+		asks = e.asking(r.Injector)
+	}
 	for _, s := range e.population(a.Phase, r.targets(e), "") {
-		if key, ok := keys(s.call); ok {
+		if key, ok := keys(s.call); ok && asks(s.call) {
 			of(key).sends = append(of(key).sends, s.call.Send)
 		}
+	}
+	if e.aggregate && r.Of != RateAnswers && r.By == "" {
+		of("").sends = e.asked(r.Injector, a.Phase)
 	}
 	r.each(e, a.Phase, func(p passage, c *trace.Call, _ bool) {
 		if key, ok := keys(c); ok {
@@ -183,19 +190,13 @@ func (r DownstreamRate) strangers(e *evidence, all []trace.Attempt, in func(*tra
 }
 
 // decidedFrom is the earliest instant at which the k-th attempt of a call can have been let
-// through, or forever if that is not known.
+// through, or forever if that is not known. However late a busy machine sends, or notes
+// what came, it was let through between then and the arrival as it is noted.
 func decidedFrom(c *trace.Joined, k int) time.Duration {
-	switch {
-	case c.Attempts[k].Late || c.Attempts[k].Unread():
+	if c.Attempts[k].Late || c.Attempts[k].Unread() {
 		return forever
-	case k == 0:
-		return c.Call.Send
 	}
-	before := c.Attempts[k-1]
-	if before.Abandon != trace.None || before.Dep == trace.None || before.Dep > c.Attempts[k].Arr {
-		return c.Call.Send // It may ask several times at once.
-	}
-	return max(c.Call.Send, before.Dep-glimpse) // Its answer was there before that was noted.
+	return c.Call.Send // Also of a retry: when the attempt before it was over was noted only later.
 }
 
 // resolution is by how much arrivals differ in how long after their calls they come, in the

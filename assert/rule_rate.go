@@ -23,14 +23,15 @@ const (
 // of Max. A fixed window that lets Max through at its end, and Max again at the beginning
 // of the next one, breaks both.
 //
-// The limiter decided between the sending of a call (of a retry: the end of the attempt
-// before it) and the arrival, or the end of the answer. It fails when there are no instants
-// in all these intervals at which it would have kept the bound. It passes when there are,
+// The limiter decided between the sending of a call and the arrival, or the end of the answer.
+// It fails when there are no instants in all these intervals at which it would have kept the
+// bound; no busy machine makes that so. It passes when there are,
 // even if the interval before each arrival is no longer than what arrivals differ by in
 // their delay, in the phase in which they differ the least: that is the resolution, and must
 // not be above a tenth of Window.
 //
-// To pass, 1.5 times of what is allowed must have been asked for, and half of Max have passed
+// To pass, 1.5 times of what is allowed must have been asked for (of arrivals: by calls that
+// were not answered well without one, as a cache does), and half of Max have passed
 // in some stretch; with Min, the fullest one must hold as many. With By, the bounds hold for the calls of each value of that
 // header apart, and one value has to have asked for so much. What arrived is not recorded
 // with its headers: they are those that the client sent.
@@ -135,8 +136,10 @@ func (r DownstreamRate) stream(e *evidence, a Assertion, s stream, off time.Dura
 	switch {
 	case worst > 0:
 		excess, _ := r.late(sure, true)
-		out.Result, out.miss, out.Evidence = Fail, worst, excess[:min(len(excess), 10)]
-		out.Reason = fmt.Sprintf("%s passed beyond what the limit allows, whenever since they were sent they were let through; as a whole they came up to %s too early", plural(len(excess), "call"), short(worst))
+		n := len(excess)
+		excess = slices.Compact(excess)
+		out.Result, out.Evidence = Fail, excess[:min(len(excess), 10)]
+		out.Reason = fmt.Sprintf("%s passed beyond what the limit allows, whenever since they were sent they were let through; as a whole they came up to %s too early", plural(n, "attempt"), short(worst))
 	case !r.asked(s.sends):
 		out.Result = Skipped
 		out.Reason = "the load asks for less than 1.5 times what is allowed, so that a larger limit would not show"

@@ -19,7 +19,8 @@ import (
 // Of a limiter before a dependency a call was rejected that made no attempt and was answered
 // with a status of 400 and above, or not at all; one that a cache or a fallback answered was
 // not. Of one at the SUT's own door it is a call that was answered with Status, 429 or 503, or
-// class rejected, or not at all. To pass, there are 20 of them, and of their connections five
+// class rejected, or not at all,
+// without an attempt at any dependency. To pass, there are 20 of them, and of their connections five
 // on which another call followed.
 type Rejection struct {
 	Status          int
@@ -98,22 +99,15 @@ func (r DownstreamRate) rejections(e *evidence, a Assertion) Verdict {
 // the load, kept from being answered was not.
 func (r DownstreamRate) turnedAway(e *evidence, a Assertion) turned {
 	t := turned{known: map[string]bool{}}
-	take := func(c *trace.Call, is bool) {
-		if is && !e.excused(c) && (c.Phase == a.Phase || a.Phase == "" && e.measured(c.Phase)) {
+	take := func(c *trace.Call) {
+		if !e.excused(c) && (c.Phase == a.Phase || a.Phase == "" && e.measured(c.Phase)) {
 			t.add(c, *r.Rejected)
 		}
 	}
 	if r.Of == RateAnswers {
-		for _, s := range e.population(a.Phase, r.Targets, "") {
-			take(s.call, !s.call.Answered() || r.rejected(s.call))
-		}
+		r.atDoor(e, take)
 	} else {
-		j := e.joinOf(r.Injector)
-		for i := range j.Calls {
-			const bad = 400
-			c := &j.Calls[i]
-			take(&c.Call, c.Kind == trace.Lost || c.Kind == trace.Short && c.Call.Status >= bad)
-		}
+		r.before(e, take)
 	}
 	if r.Rejected.KeepsConnection {
 		r.follow(e, &t)
@@ -121,9 +115,55 @@ func (r DownstreamRate) turnedAway(e *evidence, a Assertion) turned {
 	return t
 }
 
+// atDoor visits the calls that the SUT's own limiter rejected, or left to hang.
+func (r DownstreamRate) atDoor(e *evidence, take func(*trace.Call)) {
+	lost := e.lostEverywhere()
+	for i := range e.trace.Calls {
+		c := &e.trace.Calls[i]
+		mine := len(r.Targets) == 0 || slices.Contains(r.Targets, c.Target)
+		if mine && (!c.Answered() && lost(c) || c.Answered() && r.rejected(c)) {
+			take(c)
+		}
+	}
+}
+
+// before visits the calls that a limiter before a dependency rejected, or left to hang.
+func (r DownstreamRate) before(e *evidence, take func(*trace.Call)) {
+	const bad = 400
+	j := e.joinOf(r.Injector)
+	for i := range j.Calls {
+		if c := &j.Calls[i]; c.Kind == trace.Lost || c.Kind == trace.Short && c.Call.Status >= bad {
+			take(&c.Call)
+		}
+	}
+}
+
+// lostEverywhere tells of a call without an answer whether it reached none of the dependencies
+// of its target for certain: one that did was let in, whatever became of it then.
+func (e *evidence) lostEverywhere() func(*trace.Call) bool {
+	reached := map[string]bool{}
+	for _, t := range e.spec.Targets {
+		for _, injector := range t.DependsOn {
+			j := e.joinOf(injector)
+			for i := range j.Calls {
+				if c := &j.Calls[i]; c.Call.Target == t.Name && c.Kind != trace.Lost {
+					reached[c.Call.ID] = true
+				}
+			}
+		}
+	}
+	return func(c *trace.Call) bool { return !reached[c.ID] }
+}
+
 // excused reports whether a call went without an answer for another reason than a limiter's.
+// One that faultline stopped at the end of its load, or that went on for longer than this
+// process stood still, had been left to hang if that was for long.
 func (e *evidence) excused(c *trace.Call) bool {
-	return c.Err == trace.ErrCanceled || c.Err == trace.ErrRefused || !c.Answered() && (e.stalled(c.Send, c.End) || e.exited > 0)
+	if c.Answered() {
+		return false
+	}
+	short := c.End-c.Send-e.slept(c.Send, c.End) <= starvation
+	return c.Err == trace.ErrRefused || e.exited > 0 || short && (c.Err == trace.ErrCanceled || e.stalled(c.Send, c.End))
 }
 
 // add counts a call that was rejected.
@@ -131,7 +171,7 @@ func (t *turned) add(c *trace.Call, want Rejection) {
 	t.calls = append(t.calls, c)
 	t.known[c.ID] = true
 	switch {
-	case c.Err == trace.ErrTimeout:
+	case c.Err == trace.ErrTimeout, c.Err == trace.ErrCanceled:
 		t.silent = append(t.silent, c)
 	case !c.Answered():
 		t.broken = append(t.broken, c)

@@ -179,13 +179,17 @@ func (r SLO) share(e *evidence, phases []string, all []rated) Verdict {
 	return out
 }
 
-// starved is by how much calls fail in time alone, if they do: none of them was answered, which
-// a machine without free CPU can have caused; else 0.
+// starved is by how much calls fail in time alone, if they do: none of them was answered, for so
+// long, which a machine without free CPU can have caused; else 0.
 func starved(bad []*trace.Call) time.Duration {
-	if slices.ContainsFunc(bad, func(c *trace.Call) bool { return c.Err != trace.ErrTimeout }) {
-		return 0
+	var waited []time.Duration
+	for _, c := range bad {
+		if c.Err != trace.ErrTimeout && c.Err != trace.ErrCanceled {
+			return 0
+		}
+		waited = append(waited, c.End-c.Send)
 	}
-	return starvation
+	return quantile(waited, 0.5)
 }
 
 // tide is what came of a burn rate while a stretch moved over the calls.

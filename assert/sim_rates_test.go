@@ -51,8 +51,8 @@ func (w *world) clients(i int) {
 	w.at(from+p.Duration, func() { w.leave(i, from, sent) })
 }
 
-// tooMany is how a right limiter refuses.
-func tooMany() reply { return reply{status: 429, class: match.ClassRejected, retryAfter: "1"} }
+// turnedDown is how a right limiter refuses.
+func turnedDown() reply { return reply{status: 429, class: match.ClassRejected, retryAfter: "1"} }
 
 // full is how a bulkhead refuses.
 func full() reply { return reply{status: 503, class: match.ClassRejected} }
@@ -92,7 +92,9 @@ func (*shaper) leave()                         {}
 func (l *shaper) refusal() reply               { return l.says }
 
 // shaped is a setup with a rate limiter in each instance.
-func shaped(build func() func(now time.Duration) bool) func(*setup) { return saying(tooMany(), build) }
+func shaped(build func() func(now time.Duration) bool) func(*setup) {
+	return saying(turnedDown(), build)
+}
 
 // saying is shaped with another refusal.
 func saying(r reply, build func() func(now time.Duration) bool) func(*setup) {
