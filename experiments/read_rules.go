@@ -51,9 +51,6 @@ func (a *assertion) rule(kind string) assert.Rule {
 	if rule := a.retryRule(kind, v); rule != nil {
 		return rule
 	}
-	if isRateRule(kind) {
-		return a.rateRule(kind, v)
-	}
 	return a.answerRule(kind)
 }
 
