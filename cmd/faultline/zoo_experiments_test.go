@@ -1,6 +1,8 @@
 package main
 
 import (
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 )
@@ -54,6 +56,29 @@ func TestZooFileIsStrict(t *testing.T) {
 		_, err := parseZoo("zoo.yaml", []byte(strings.Replace(member, c.old, c.new, 1)))
 		if err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%q for %q: %v, want %s", c.new, c.old, err, c.want)
+		}
+	}
+}
+
+// TestZooVersions wants the version of each member to be the one that its manifest asks for. The
+// proxies of Debian have none: theirs is the machine's.
+func TestZooVersions(t *testing.T) {
+	for _, m := range readZoo(t) {
+		var manifests []string
+		for _, name := range []string{"go.mod", "package.json", "requirements.txt", "pom.xml"} {
+			text, err := os.ReadFile(filepath.Join(filepath.Dir(zooFile), m.folder, name))
+			if err == nil {
+				manifests = append(manifests, string(text))
+			}
+		}
+		if len(manifests) == 0 {
+			t.Errorf("%s has no manifest", m.name)
+		}
+		if strings.HasPrefix(m.version, "of Debian") {
+			continue
+		}
+		if !strings.Contains(strings.Join(manifests, "\n"), m.version) {
+			t.Errorf("%s: no manifest of %s asks for version %s", m.name, m.folder, m.version)
 		}
 	}
 }
