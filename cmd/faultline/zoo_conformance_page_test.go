@@ -247,6 +247,9 @@ func (m truth) declaredText(column string) string {
 // section says of a member where its truth is from, and what is peculiar.
 func (m truth) section(b *strings.Builder) {
 	fmt.Fprintf(b, "\n### %s\n\n%s %s: %s.\n", m.name, m.title, m.version, m.settings)
+	if m.counts != "" {
+		fmt.Fprintf(b, "\n- What counts: %s.", m.counts)
+	}
 	for _, s := range m.sources {
 		fmt.Fprintf(b, "\n- Source: %s, %s.", s.url, s.section)
 	}

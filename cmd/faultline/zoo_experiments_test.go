@@ -31,6 +31,7 @@ func TestZooFileIsStrict(t *testing.T) {
     sources: [ { url: "https://example.org", section: "s" } ]
     folder: a
     launch: { command: [./a], env: { PORT: "1" } }
+    counts: "c"
     breaker: { window: 5, minimum_calls: 5, failure_rate: 100%, wait: 1s, permitted_calls: 1 }
     declared:
       trip: { at_call: 5 }
@@ -45,7 +46,7 @@ func TestZooFileIsStrict(t *testing.T) {
 		t.Fatalf("a right one is refused: %v", err)
 	}
 	for _, c := range []struct{ old, new, want string }{
-		{"      leak: { max: 0 }\n", "", "zoo.yaml:11:7: members.a.declared.leak: is missing"},
+		{"      leak: { max: 0 }\n", "", "zoo.yaml:12:7: members.a.declared.leak: is missing"},
 		{"at_call: 5", "at_cal: 5", "at_cal: unknown key"},
 		{"{ is: 1s }", "{ is: 1s, min: 1s }", "members.a.declared.open_time"},
 		{"{ after_successes: 1 }", "{ }", "members.a.declared.close"},
