@@ -61,3 +61,24 @@ func TestChangesLeaveNothingBehind(t *testing.T) {
 }
 
 func marksOf(d dependency) int { return len(d.rec.Snapshot(trace.Header{}).Marks) }
+
+// A request leaves its line in the ledger, of some hundred bytes, and nothing else: no goroutine, no
+// descriptor, no memory besides, over whatever protocol it came.
+func TestRequestsLeaveTheirLines(t *testing.T) {
+	n := sized(4_000, 100_000)
+	for name, caller := range protocols() {
+		d := start(t, injector.Config{}, ratio(answering(503), 3, 10))
+		c := caller(t)
+		hit(t, c, d.URL(), 1000) // What is made once is made now.
+		routines, files, before := runtime.NumGoroutine(), descriptors(), heap()
+		hit(t, c, d.URL(), n)
+		until(t, "all are over", func() bool { return d.State().Active == 0 })
+		until(t, "all goroutines ended", func() bool { return runtime.NumGoroutine() <= routines+16 }) // A pool may have one more for each caller.
+		until(t, "all files are closed", func() bool { return descriptors() <= files+32 })
+		each := (heap() - before) / int64(n)
+		t.Logf("%s: %d bytes of each of %d requests", name, each, n)
+		if each > 800 {
+			t.Errorf("%s: %d bytes are left of each of %d requests", name, each, n)
+		}
+	}
+}

@@ -56,7 +56,7 @@ func watch(conn *websocket.Conn, f func(control.State) error) error {
 		if err := conn.ReadJSON(&m); err != nil {
 			return fmt.Errorf("control API: read the stream: %w", err)
 		}
-		if m.Type == "snapshot" {
+		if m.Type == "snapshot" && m.State != nil {
 			state = m.State
 		}
 		patch(state, m.Patch)
