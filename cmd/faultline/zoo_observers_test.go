@@ -78,7 +78,7 @@ func TestPolicyObservers(t *testing.T) {
 	for n := range 300 {
 		every10 = append(every10, time.Duration(n)*10*ms)
 	}
-	inCycle := func(max int) func(int) bool { return func(n int) bool { return n%50 < max } }
+	inCycle := func(most int) func(int) bool { return func(n int) bool { return n%50 < most } }
 	for _, c := range []struct {
 		name  string
 		p     declaredPolicy
