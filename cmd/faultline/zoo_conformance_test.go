@@ -89,47 +89,52 @@ type finding struct {
 	rough    bool // it was not found by the judge, who knows when the machine is to blame: it counts if found twice
 }
 
-// conforms runs a member until every column is decided, at most four times. A machine that
-// stalls may leave something undecided.
+// conforms runs a member until each column was decided once, at most five times. A machine that
+// stalls may leave something undecided in a run; what is wrong in any run is wrong.
 func (m truth) conforms(t *testing.T, bin, dir, venv string) (row, bool) {
 	t.Helper()
-	wrong := map[string]int{}
-	for range 4 {
+	r, wrong := row{observed: map[string]string{}}, map[string]int{}
+	for range 5 {
 		out := t.TempDir()
 		text := m.execute(t, bin, dir, venv, out)
 		e := readEvidence(t, m, out, text)
 		seen := m.findings(t, e)
-		r := row{observed: map[string]string{}}
 		if m.events != "" {
-			var near finding
-			r.open, r.half, near = m.eventErrors(t, out, e)
-			seen["instants"] = near
-		}
-		open := 0
-		for column, f := range seen {
-			r.observed[column] = f.observed
-			if f.wrong {
-				wrong[column]++
-			}
-			switch {
-			case f.wrong && (!f.rough || wrong[column] > 1):
-				t.Errorf("%s: declared: %s; observed: %s", column, m.declaredText(column), f.observed)
-			case f.wrong, f.open:
-				open++
-				t.Logf("%s is not decided: %s", column, f.observed)
+			tOpen, tHalf, near := m.eventErrors(t, out, e)
+			if seen["instants"] = near; !near.open && !near.wrong {
+				r.open, r.half = tOpen, tHalf
 			}
 		}
+		m.take(t, seen, r.observed, wrong)
 		switch {
 		case t.Failed():
 			t.Logf("%s\n%s", m.experiment(dir, venv), text)
 			return r, false
-		case open == 0:
+		case len(r.observed) == len(seen):
 			return r, true
 		}
 		t.Logf("once more; the run said\n%s", text)
 	}
-	t.Error("four runs left something undecided")
-	return row{}, false
+	t.Error("five runs left something undecided")
+	return r, false
+}
+
+// take keeps what a run decided, and counts what it found wrong.
+func (m truth) take(t *testing.T, seen map[string]finding, observed map[string]string, wrong map[string]int) {
+	t.Helper()
+	for column, f := range seen {
+		if f.wrong {
+			wrong[column]++
+		}
+		switch {
+		case f.wrong && (!f.rough || wrong[column] > 1):
+			t.Errorf("%s: declared: %s; observed: %s", column, m.declaredText(column), f.observed)
+		case f.wrong, f.open:
+			t.Logf("%s is not decided: %s", column, f.observed)
+		default:
+			observed[column] = f.observed
+		}
+	}
 }
 
 // execute runs the generated experiment and returns what faultline printed.

@@ -12,11 +12,11 @@ import (
 // late tells what results did that came, in half-open, of calls from before the trip.
 func (m truth) late(e zooEvidence) finding {
 	d := m.columns["late"]
-	failures, ok := lateVisit(e.trace, "failures")
+	failures, ok := lateVisit(e.trace, "failures", m.breaker.permitted)
 	if !ok {
 		return finding{observed: failures, open: true}
 	}
-	successes, ok := lateVisit(e.trace, "successes")
+	successes, ok := lateVisit(e.trace, "successes", m.breaker.permitted)
 	if !ok {
 		return finding{observed: successes, open: true}
 	}
@@ -39,13 +39,14 @@ func lateText(failures, successes string) string {
 // run does not tell.
 //
 // Failures decide if calls are refused after the probes have all succeeded; successes
-// decide if calls are let through while the probes are still under way.
-func lateVisit(t *trace.Trace, kind string) (result string, decided bool) {
+// decide if calls are let through while the probes are still under way. As many results have
+// to come late as the breaker wants of probes, and be known to it: their callers were answered.
+func lateVisit(t *trace.Trace, kind string, permitted int) (result string, decided bool) {
 	v := readLateVisit(t, "late-"+kind)
 	const room = 20 * time.Millisecond
 	switch {
-	case len(v.late) == 0 || len(v.probes) == 0:
-		return "no late result, or no probe", false
+	case len(v.late) != permitted || len(v.probes) == 0:
+		return fmt.Sprintf("%d late results of %d, and %d probes", len(v.late), permitted, len(v.probes)), false
 	case v.refused == 0:
 		return "it did not open", false
 	case v.firstLate < v.probes[0].Arr+room || v.lastLate > v.firstDone-room:
@@ -70,8 +71,8 @@ func lateVisit(t *trace.Trace, kind string) (result string, decided bool) {
 type lateRun struct {
 	phase               string
 	late, probes        []trace.Attempt
-	firstLate, lastLate time.Duration // when the late results came
-	firstDone, lastDone time.Duration // when the probes that were under way then ended
+	firstLate, lastLate time.Duration // the first late result came, and the last was known
+	firstDone, lastDone time.Duration // the first probe that was under way then ended, and the end of the last was known
 	refused             int           // calls that were refused after the trip
 	reached             map[string]time.Duration
 }
@@ -91,17 +92,18 @@ func readLateVisit(t *trace.Trace, phase string) lateRun {
 			v.probes = append(v.probes, a)
 		}
 	}
-	for i, a := range v.late {
-		if i == 0 {
-			v.firstLate, v.lastLate = a.Done(), a.Done()
-		}
-		v.firstLate, v.lastLate = min(v.firstLate, a.Done()), max(v.lastLate, a.Done())
+	answered := map[string]time.Duration{}
+	for _, c := range t.Calls {
+		answered[c.ID] = c.End
+	}
+	v.firstLate, v.firstDone = trace.Forever, trace.Forever
+	for _, a := range v.late {
+		v.firstLate, v.lastLate = min(v.firstLate, a.Done()), max(v.lastLate, a.Done(), answered[a.ID])
 	}
 	slices.SortFunc(v.probes, func(a, b trace.Attempt) int { return int(a.Arr - b.Arr) })
-	v.firstDone = trace.Forever
 	for _, a := range v.probes {
 		if a.Arr < v.firstLate {
-			v.firstDone, v.lastDone = min(v.firstDone, a.Done()), max(v.lastDone, a.Done())
+			v.firstDone, v.lastDone = min(v.firstDone, a.Done()), max(v.lastDone, a.Done(), answered[a.ID])
 		}
 	}
 	for _, c := range t.Calls {

@@ -49,7 +49,7 @@ func TestLateVisit(t *testing.T) {
 		{"failures", 900 * ms, 1500 * ms, ""},  // it came before the probe
 		{"failures", 1490 * ms, 1500 * ms, ""}, // it came as the probe ended
 	} {
-		got, decided := lateVisit(lateTrace(c.kind, c.late, c.admitted), c.kind)
+		got, decided := lateVisit(lateTrace(c.kind, c.late, c.admitted), c.kind, 1)
 		if decided != (c.want != "") || decided && got != c.want {
 			t.Errorf("late %s at %v, let through from %v on: %q, want %q", c.kind, c.late, c.admitted, got, c.want)
 		}
