@@ -70,7 +70,7 @@ func (r DownstreamConcurrency) judge(e *evidence, a Assertion) Verdict {
 		out.Result, out.miss = Fail, sure.over
 		out.Reason = fmt.Sprintf("%d attempts were under way together for %s, from %s on", sure.depth, short(sure.to-sure.from), short(sure.from))
 	case may.depth > r.Max:
-		out.Reason = "some of those that may have been under way together were given up, or are streams, or had waited at a shut door: when the SUT let go of them is not known that well"
+		out.Reason = "some of those that may have been under way together were given up, or are streams, or had waited at a shut door, or ended while this machine stood still: when the SUT let go of them is not known that well"
 		out.Remedy = "let the dependency answer before the SUT gives up"
 	case r.Reaches && sure.depth < r.Max:
 		r.unused(e, a, &out, asked, may.depth)
