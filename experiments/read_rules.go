@@ -48,9 +48,6 @@ func (a *assertion) rule(kind string) assert.Rule {
 	case assert.MetricAgrees{}.Kind():
 		return a.metricAgrees(v)
 	}
-	if rule := a.retryRule(kind, v); rule != nil {
-		return rule
-	}
 	if isRateRule(kind) {
 		return a.rateRule(kind, v)
 	}
