@@ -50,12 +50,11 @@ func cutAnswer(key string) (subject, end string, ok bool) {
 	return "", "", false
 }
 
-// answerRule reads a share or a latency of what clients get, or one of the rules about what a
-// service lets through.
+// answerRule reads a share or a latency of what clients get.
 func (a *assertion) answerRule(kind string) assert.Rule {
 	v := a.Get(kind)
-	if isRateRule(kind) {
-		return a.rateRule(kind, v)
+	if rule := a.retryRule(kind, v); rule != nil {
+		return rule
 	}
 	if kind == (assert.Latency{Subject: assert.SubjectAll}).Kind() {
 		return assert.Latency{Subject: assert.SubjectAll, Bounds: a.bounds(v), Targets: a.sentTo()}

@@ -48,8 +48,8 @@ func (a *assertion) rule(kind string) assert.Rule {
 	case assert.MetricAgrees{}.Kind():
 		return a.metricAgrees(v)
 	}
-	if rule := a.retryRule(kind, v); rule != nil {
-		return rule
+	if isRateRule(kind) {
+		return a.rateRule(kind, v)
 	}
 	return a.answerRule(kind)
 }

@@ -37,6 +37,10 @@ type defect struct {
 	timeout  *time.Duration // towards the injector; 0: none
 	twice    bool           // every call is made twice, to the injector
 	silent   bool           // answers come from a cache
+
+	retry      func(*experiments.Retry) // towards the injector, it is changed
+	repeatsAll bool                     // towards it, also what must not be sent again is
+	clings     bool                     // it goes on for clients that have left
 }
 
 // errorClass is the class of answers that are errors.

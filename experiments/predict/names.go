@@ -77,26 +77,7 @@ func looksAt(plan *experiments.Plan, rule assert.Rule) (injector string, targets
 	case assert.FallbackForbidden:
 		return "", forbiddenTargets(plan, r)
 	}
-	return retriesAt(rule), nil
-}
-
-// retriesAt is the injector whose attempts a rule about retries looks at, or none.
-func retriesAt(rule assert.Rule) string {
-	switch r := rule.(type) {
-	case assert.RetryAttempts:
-		return r.Injector
-	case assert.RetryAmplification:
-		return r.Injector
-	case assert.RetrySpacing:
-		return r.Injector
-	case assert.RetryBudget:
-		return r.Injector
-	case assert.RetryForbidden:
-		return r.Injector
-	case assert.CancelPropagates:
-		return r.Injector
-	}
-	return ""
+	return retriedAt(rule), nil
 }
 
 // breakersOf are the breakers whose states decide about an assertion: the one that

@@ -40,6 +40,9 @@ func negatives(plan *experiments.Plan, a assert.Assertion, right run) []defect {
 	case assert.DownstreamCalls:
 		return wrongCalls(plan, r, a.Phase)
 	default:
+		if retriedAt(a.Rule) != "" {
+			return wrongRetries(plan, a.Rule)
+		}
 		return wrongAnswers(plan, a)
 	}
 }

@@ -23,10 +23,6 @@ func undeclared(plan *experiments.Plan, r assert.Rule) string {
 		return "which bulkhead the service has"
 	case assert.HerdSync:
 		return "whether its instances wait equally long"
-	case assert.RetryAttempts, assert.RetryAmplification, assert.RetrySpacing, assert.RetryBudget, assert.RetryForbidden:
-		return "which calls the service tries again, and when,"
-	case assert.CancelPropagates:
-		return "whether the service gives up what nobody waits for any more"
 	}
 	return ""
 }
@@ -38,19 +34,6 @@ func wrongAround(plan *experiments.Plan, a assert.Assertion) []defect {
 		return wrongRate(r)
 	case assert.DownstreamConcurrency:
 		return wrongConcurrency(r)
-	case assert.RetryAttempts:
-		return wrongAttempts(r)
-	case assert.RetryAmplification:
-		if b := breakerAt(plan, r.Injector); b != "" && faulted(plan, a.Phase, r.Injector) {
-			return []defect{neverOpens(b)}
-		}
-		return []defect{{injector: r.Injector, twice: true, says: "makes every call twice"}}
-	case assert.RetrySpacing:
-		return wrongSpacing(r)
-	case assert.RetryBudget:
-		return []defect{retries("has no budget of retries", func(r *experiments.Retry) { r.Budget = nil })}
-	case assert.RetryForbidden:
-		return []defect{retries("tries again whatever the method", func(r *experiments.Retry) { r.Methods = nil })}
 	case assert.Isolation:
 		return wrongIsolation(r, a.Phase)
 	case assert.HerdPeak:
@@ -59,17 +42,6 @@ func wrongAround(plan *experiments.Plan, a assert.Assertion) []defect {
 		return []defect{{phase: a.Phase, targets: r.Targets, class: errorClass, says: "answers every call with an error"}}
 	}
 	return nil
-}
-
-// retries is a service whose retries are set wrongly.
-func retries(says string, set func(*experiments.Retry)) defect {
-	return defect{says: says, around: func(s *experiments.Reference) {
-		if s.Retry != nil {
-			wrong := *s.Retry
-			set(&wrong)
-			s.Retry = &wrong
-		}
-	}}
 }
 
 // wrongRate lets half as many more through, or half as many, or does not answer the others.
@@ -116,41 +88,6 @@ func wrongConcurrency(r assert.DownstreamConcurrency) []defect {
 	ds := []defect{places(1, "lets one attempt more through at a time")}
 	if r.Reaches {
 		ds = append(ds, places(-1, "lets one attempt less through at a time"))
-	}
-	return ds
-}
-
-// wrongAttempts makes an attempt more, or one less.
-func wrongAttempts(r assert.RetryAttempts) []defect {
-	more := func(n int, says string) defect {
-		return retries(says, func(r *experiments.Retry) { r.Attempts = max(1, r.Attempts+n) })
-	}
-	ds := []defect{more(1, "makes an attempt more")}
-	if r.Exactly > 1 {
-		ds = append(ds, more(-1, "makes an attempt less"))
-	}
-	return ds
-}
-
-// wrongSpacing waits in each of the ways that the rule asks otherwise.
-func wrongSpacing(r assert.RetrySpacing) []defect {
-	var ds []defect
-	if r.Growth > 1 {
-		ds = append(ds, retries("does not wait longer from time to time", func(r *experiments.Retry) { r.Factor, r.MaxWait = 0, 0 }))
-	}
-	if r.Min > 0 {
-		ds = append(ds, retries("tries again at once", func(r *experiments.Retry) { r.Wait, r.Factor, r.MaxWait, r.Jitter = 0, 0, 0, 0 }))
-	}
-	if r.Max > 0 {
-		ds = append(ds, retries(fmt.Sprintf("waits %s longer", 2*r.Max), func(w *experiments.Retry) {
-			w.Wait, w.Factor, w.MaxWait = w.Wait+(2*r.Max).Round(time.Millisecond), 0, 0
-		}))
-	}
-	if r.Jitter > 0 {
-		ds = append(ds, retries("waits equally long each time", func(r *experiments.Retry) { r.Jitter = 0 }))
-	}
-	if r.RetryAfter {
-		ds = append(ds, retries("does not heed Retry-After", func(r *experiments.Retry) { r.RetryAfter = false }))
 	}
 	return ds
 }

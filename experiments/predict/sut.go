@@ -1,6 +1,8 @@
 package predict
 
 import (
+	"errors"
+	"fmt"
 	"time"
 
 	"github.com/faultline-go/faultline/assert"
@@ -32,6 +34,7 @@ type request struct {
 	call      int // its index in the trace
 	id, phase string
 	target    match.Target
+	waits     *scope // how long its client does
 }
 
 // answer is what a client gets.
@@ -62,7 +65,7 @@ func newSUT(w *playing) (*sut, error) {
 				return nil, err
 			}
 		}
-		if err := in.reference(); err != nil {
+		if err := errors.Join(in.reference(), in.foreign()); err != nil {
 			return nil, err
 		}
 		s.instances = append(s.instances, in)
@@ -86,6 +89,22 @@ func (in *instance) reference() (err error) {
 		if in.ways[s], err = newWay(in, &set); err != nil {
 			return err
 		}
+	}
+	return nil
+}
+
+// foreign prepares the ways of a service whose inside is not known.
+func (in *instance) foreign() error {
+	if in.plan.SUT.Reference != nil {
+		return nil
+	}
+	for i := range in.plan.Injectors {
+		name := in.plan.Injectors[i].Name
+		way, err := newWay(in, in.guess(name))
+		if err != nil {
+			return fmt.Errorf("guess the retries that assertions ask for: %w", err)
+		}
+		in.guessed[name] = way
 	}
 	return nil
 }
@@ -137,7 +156,7 @@ func (in *instance) askAll(r *request, left []string, first outcome, done func(a
 		done(in.words.foreign(r, first, in.defect), first.why == refused)
 		return
 	}
-	in.wayOf(&experiments.Reference{Injector: left[0], Timeout: in.words.timeouts[left[0]]}).ask(r, func(o outcome) {
+	in.wayTo(left[0]).ask(r, func(o outcome) {
 		if first.good() {
 			first = o
 		}
@@ -216,6 +235,9 @@ func timeouts(plan *experiments.Plan) (by map[string]time.Duration, guessed []ex
 		}
 	}
 	for _, in := range plan.Injectors {
+		if by[in.Name] == 0 {
+			by[in.Name] = outlasting(plan, in.Name)
+		}
 		if by[in.Name] == 0 {
 			by[in.Name] = plan.Timeout / 2
 			guessed = append(guessed, in)

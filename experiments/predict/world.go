@@ -242,7 +242,7 @@ func (w *playing) call(o order, over func()) {
 	n := len(w.trace.Calls)
 	in := w.sut.replica(o.seq)
 	r := &request{
-		call: n, id: o.phase + "/" + strconv.FormatUint(o.seq, 10), phase: o.phase, target: o.target,
+		call: n, id: o.phase + "/" + strconv.FormatUint(o.seq, 10), phase: o.phase, target: o.target, waits: &scope{},
 	}
 	w.trace.Calls = append(w.trace.Calls, trace.Call{
 		ID: r.id, Phase: o.phase, Target: o.target.Name, Sched: o.due, Send: w.now, First: trace.None, Instance: in.name, Port: w.idle.take(),
@@ -271,5 +271,10 @@ func (w *playing) call(o order, over func()) {
 	w.after(hop, func() {
 		in.serve(r, func(a answer) { w.after(hop, func() { end(a) }) })
 	})
-	w.agenda.queue(w.now, w.plan.Timeout, func() { end(answer{class: match.Unclassified, err: trace.ErrTimeout}) })
+	w.agenda.queue(w.now, w.plan.Timeout, func() {
+		if !ended {
+			w.after(hop, r.waits.end)
+		}
+		end(answer{class: match.Unclassified, err: trace.ErrTimeout})
+	})
 }
