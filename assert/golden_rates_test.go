@@ -182,6 +182,17 @@ func bulkheadGoldens() []golden {
 		{name: "no bulkhead, and no CPU", with: pressed(400), trace: func(t *trace.Trace) {
 			t.Marks = append(t.Marks, trace.Mark{At: t.Phases[1].To, Dur: t.Phases[1].To - t.Phases[1].From, Kind: trace.MarkPressure, Text: "0.9"})
 		}, phase: "press", rule: atOnce(20, false), want: fail},
+		{name: "bulkhead, one too many, and no CPU", with: both(pressed(400), places(21, 0)), trace: func(t *trace.Trace) {
+			t.Marks = append(t.Marks, trace.Mark{At: t.Phases[1].To, Dur: t.Phases[1].To - t.Phases[1].From, Kind: trace.MarkPressure, Text: "0.9"})
+			for i := range t.Attempts {
+				if a := &t.Attempts[i]; a.Phase == "press" {
+					a.Delay = 100 * ms
+				}
+			}
+		}, phase: "press", rule: atOnce(20, false), want: fail},
+		{name: "bulkhead, one too many, whose requests take their time by themselves, and no CPU", with: both(pressed(400), places(21, 0)), trace: func(t *trace.Trace) {
+			t.Marks = append(t.Marks, trace.Mark{At: t.Phases[1].To, Dur: t.Phases[1].To - t.Phases[1].From, Kind: trace.MarkPressure, Text: "0.9"})
+		}, phase: "press", rule: atOnce(20, false), want: dunno},
 		{name: "bulkhead, one too many for a moment, and no CPU", with: both(pressed(400), places(20, 0)), trace: func(t *trace.Trace) {
 			t.Marks = append(t.Marks, trace.Mark{At: t.Phases[1].To, Dur: t.Phases[1].To - t.Phases[1].From, Kind: trace.MarkPressure, Text: "0.9"})
 			for i := range t.Attempts {
