@@ -83,6 +83,15 @@
 // orders in which it can have recorded them: an outcome may have opened it, and by
 // some outcome it must be open. In a lockstep the bounds meet.
 //
+// # Limits
+//
+// What a bulkhead or a rate limiter lets through is seen behind it. Attempts were under way
+// together if they have more in common than an answer takes to be noted. A limiter decided
+// about a call between its sending and its arrival: it let too much through if it did so
+// wherever in these intervals it decided, which no busy machine can feign. That it did not
+// shows only under a load that asks for half as much again; what a cache answers asks for
+// nothing.
+//
 // # Verdicts
 //
 // A measured interval inside the expected one passes, one that does not touch

@@ -163,9 +163,36 @@ func bulkheadGoldens() []golden {
 		{name: "aggregate: bulkhead, one too many", with: both(pressed(400), places(21, 0), blind), phase: "press", rule: atOnce(20, true), want: fail},
 		{name: "no bulkhead, and a cache", with: pressed(400), trace: cached(5), phase: "press", rule: atOnce(20, true), want: dunno},
 		{name: "aggregate: bulkhead, one too few", with: both(pressed(400), places(19, 0), blind), phase: "press", rule: atOnce(20, true), want: dunno},
+		{name: "no bulkhead, of streams", with: pressed(400), trace: func(t *trace.Trace) {
+			for i := range t.Attempts {
+				if a := &t.Attempts[i]; a.Phase == "press" {
+					a.Stream, a.Closed = true, a.Dep
+				}
+			}
+		}, phase: "press", rule: atOnce(20, false), want: dunno},
+		{name: "bulkhead, one too many, in a process that stands still", with: both(pressed(400), places(20, 0)), trace: func(t *trace.Trace) {
+			at := t.Phases[1].From + time.Second
+			t.Marks = append(t.Marks, trace.Mark{At: at + 50*ms, Dur: 50 * ms, Kind: trace.MarkStall})
+			for i := range t.Attempts {
+				if a := &t.Attempts[i]; a.Dep > at && a.Dep < at+50*ms {
+					a.Dep = at + 50*ms // It was noted when this process went on.
+				}
+			}
+		}, phase: "press", rule: atOnce(20, false), want: dunno},
 		{name: "no bulkhead, and no CPU", with: pressed(400), trace: func(t *trace.Trace) {
 			t.Marks = append(t.Marks, trace.Mark{At: t.Phases[1].To, Dur: t.Phases[1].To - t.Phases[1].From, Kind: trace.MarkPressure, Text: "0.9"})
 		}, phase: "press", rule: atOnce(20, false), want: fail},
+		{name: "bulkhead, one too many, and no CPU", with: both(pressed(400), places(21, 0)), trace: func(t *trace.Trace) {
+			t.Marks = append(t.Marks, trace.Mark{At: t.Phases[1].To, Dur: t.Phases[1].To - t.Phases[1].From, Kind: trace.MarkPressure, Text: "0.9"})
+			for i := range t.Attempts {
+				if a := &t.Attempts[i]; a.Phase == "press" {
+					a.Delay = 100 * ms
+				}
+			}
+		}, phase: "press", rule: atOnce(20, false), want: fail},
+		{name: "bulkhead, one too many, whose requests take their time by themselves, and no CPU", with: both(pressed(400), places(21, 0)), trace: func(t *trace.Trace) {
+			t.Marks = append(t.Marks, trace.Mark{At: t.Phases[1].To, Dur: t.Phases[1].To - t.Phases[1].From, Kind: trace.MarkPressure, Text: "0.9"})
+		}, phase: "press", rule: atOnce(20, false), want: dunno},
 		{name: "bulkhead, one too many for a moment, and no CPU", with: both(pressed(400), places(20, 0)), trace: func(t *trace.Trace) {
 			t.Marks = append(t.Marks, trace.Mark{At: t.Phases[1].To, Dur: t.Phases[1].To - t.Phases[1].From, Kind: trace.MarkPressure, Text: "0.9"})
 			for i := range t.Attempts {
@@ -237,6 +264,9 @@ func limiterGoldens() []golden {
 		{name: "limiter, one tenth too many, and no CPU", with: both(flooded(400, 0), shaped(slidingLog(110, time.Second))), trace: func(t *trace.Trace) {
 			t.Marks = append(t.Marks, trace.Mark{At: t.Phases[1].To, Dur: t.Phases[1].To - t.Phases[1].From, Kind: trace.MarkPressure, Text: "0.9"})
 		}, phase: "press", rule: perSecond(100), want: fail},
+		{name: "no limiter in a service that dies", with: flooded(400, 0), trace: func(t *trace.Trace) {
+			t.Marks = append(t.Marks, trace.Mark{At: t.Phases[1].From + 2*time.Second, Kind: trace.MarkExit})
+		}, phase: "press", rule: perSecond(100), want: dunno},
 		{name: "limiter, refuses nobody", with: both(flooded(400, 0), shaped(bucket(1000, 1000))), phase: "press", rule: perSecond(1000, bursting(1000), refusing(false, false)), want: dunno},
 		{name: "limiter, refuses on a connection that goes on", with: both(inTurn, shaped(bucket(10, 100))), trace: oneConnection, phase: "press", rule: perSecond(100, bursting(10), refusing(true, true)), want: pass},
 		{name: "limiter, refuses and hangs up", with: both(inTurn, shaped(bucket(10, 100))), trace: func(t *trace.Trace) {

@@ -159,6 +159,8 @@ func servedStories() []story {
 		{"others fail as ever", []shift{{"baseline", 400, false, each(well(4 * ms)), sometimes(20, well(3*ms), ill(3*ms))}, {"zombie", 800, true, each(well(300 * ms)), sometimes(20, well(3*ms), ill(3*ms))}}, nil, "zombie", apart(0.01, 20*ms), pass},
 		{"isolated, sent late", day(fine), late(40 * ms), "zombie", apart(0.01, 20*ms), dunno},
 		{"isolated, some could not be sent", day(fine), func(t *trace.Trace) { t.Phases[1].Saturated = 100 }, "zombie", apart(0.01, 20*ms), dunno},
+		{"isolated, load dropped", day(fine), func(t *trace.Trace) { t.Phases[1].Dropped = 100 }, "zombie", apart(0.01, 20*ms), dunno},
+		{"workers are stuck, load dropped", day(each(unheard(2 * time.Second))), func(t *trace.Trace) { t.Phases[1].Dropped = 100 }, "zombie", apart(0.01, 20*ms), fail},
 		{"isolated, few calls", few, nil, "zombie", apart(0.01, 20*ms), dunno},
 		{"isolated from next to nothing", []shift{day(fine)[0], {"zombie", 800, false, each(well(4 * ms)), fine}}, func(t *trace.Trace) { t.Attempts[300].Rule = "zombie/payments/0" }, "zombie", apart(0.01, 20*ms), dunno},
 		{"isolated, from a door that is shut", []shift{day(fine)[0], {"zombie", 800, false, each(well(4 * ms)), fine}}, func(t *trace.Trace) {

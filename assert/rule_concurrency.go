@@ -18,18 +18,19 @@ import (
 // is none. What ended only by being given up was let go of before the dependency saw that, and
 // does not count for that long; neither do streams, and requests that waited behind a shut
 // door, of which it is not known how long the SUT was at them. So there are overlaps that are
-// certain, and more of them that may be: more than Max of the certain ones fail, and it
-// passes when there are no more than Max of either.
+// certain, and more of them that may be. More than Max of the certain ones fail, which no busy
+// machine feigns where the latencies of faults alone overlap, for which the SUT waited as its
+// good answers show. It passes when there are no more than Max of either.
 //
 // Calls that were answered well without an attempt, as by a cache, ask for nothing.
 //
-// To pass, half of the attempts stay for 20 ms, and the load must have been able to show more: had each call stayed at the dependency
-// for as long as calls do, there would have been 1.5 times Max at once; or, of a load that
-// waits for its answers, 1.5 times Max calls were under way on average, and three quarters of
-// Max at the dependency. With Reaches, Max has to have been used as well, for certain: a
-// bulkhead of 20 that lets 10 through is as wrong as one that lets 30 through. It fails only
-// where the rate of the load asked for 1.5 times Max, for ten times as long as an attempt stays,
-// and no breaker can have kept calls away.
+// To pass, half of the attempts stay for 20 ms, and the load must have been able to show more:
+// had each call stayed at the dependency for as long as calls do, there would have been 1.5
+// times Max at once; or, of a load that waits for its answers, 1.5 times Max calls were under
+// way on average, and three quarters of Max at the dependency. With Reaches, Max has to have
+// been used as well, for certain: a bulkhead of 20 that lets 10 through is as wrong as one that
+// lets 30 through. It fails only where the rate of the load asked for 1.5 times Max, for ten
+// times as long as an attempt stays, and no breaker can have kept calls away.
 type DownstreamConcurrency struct {
 	Injector string
 	Max      int
@@ -63,14 +64,18 @@ func (r DownstreamConcurrency) judge(e *evidence, a Assertion) Verdict {
 	for _, k := range sure.who[:min(len(sure.who), 10)] {
 		out.Evidence = append(out.Evidence, cmp.Or(all[k].attempt.ID, nameOf(all[k].attempt, nil)))
 	}
+	proven := r.crowd(all, windows, func(s stint) Interval { return s.proven })
 	need := overload * float64(r.Max)
 	asked := e.demand(r.Injector, a.Phase, all, windows)
 	switch {
 	case sure.depth > r.Max:
-		out.Result, out.miss = Fail, sure.over
+		out.Result = Fail
+		if proven.depth <= r.Max {
+			out.miss = sure.over // The ends of some may have been noted late.
+		}
 		out.Reason = fmt.Sprintf("%d attempts were under way together for %s, from %s on", sure.depth, short(sure.to-sure.from), short(sure.from))
 	case may.depth > r.Max:
-		out.Reason = "some of those that may have been under way together were given up, or are streams, or had waited at a shut door: when the SUT let go of them is not known that well"
+		out.Reason = "some of those that may have been under way together were given up, or are streams, or had waited at a shut door, or ended while this machine stood still: when the SUT let go of them is not known that well"
 		out.Remedy = "let the dependency answer before the SUT gives up"
 	case r.Reaches && sure.depth < r.Max:
 		r.unused(e, a, &out, asked, may.depth)

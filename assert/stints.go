@@ -16,6 +16,7 @@ const glimpse = 5 * time.Millisecond
 type stint struct {
 	attempt   *trace.Attempt
 	sure, may Interval
+	proven    Interval // for certain, however late a busy machine notes what happens
 }
 
 // crowding is what came of attempts being under way together.
@@ -28,14 +29,39 @@ type crowding struct {
 
 // stints are the times of all attempts at an injector, in the order of arrival.
 func (e *evidence) stints(injector string) []stint {
-	slack := e.noticed(injector)
+	slack, served := e.noticed(injector), e.servedBy(injector)
 	var all []stint
 	for i := range e.trace.Attempts {
-		if at := &e.trace.Attempts[i]; at.Injector == injector {
-			all = append(all, e.stint(at, slack))
+		at := &e.trace.Attempts[i]
+		if at.Injector != injector {
+			continue
 		}
+		s := e.stint(at, slack)
+		s.proven = Interval{at.Arr, at.Arr}
+		if end, ok := served[at.Seq]; ok {
+			// A fault's latency passes before the first byte of the answer, which the SUT had to wait for.
+			s.proven.Hi = min(at.Arr+at.Delay, s.may.Hi, end)
+		}
+		all = append(all, s)
 	}
 	return all
+}
+
+// servedBy is when the calls ended whose good answers came from an injector by their only attempt,
+// by the numbers of those.
+func (e *evidence) servedBy(injector string) map[int]time.Duration {
+	served := map[int]time.Duration{}
+	j := e.joinOf(injector)
+	for i := range j.Calls {
+		c := &j.Calls[i]
+		if len(c.Attempts) != 1 || !contented(&c.Call) {
+			continue
+		}
+		if at := c.Attempts[0]; at.Abandon == trace.None && at.Outcome == trace.OutcomeAnswered && !at.Late && !at.Stream && at.Dep <= c.Call.End {
+			served[at.Seq] = c.Call.End
+		}
+	}
+	return served
 }
 
 // stint is the time of one attempt. What this process slept may have made it see an end later
