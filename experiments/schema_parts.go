@@ -107,7 +107,7 @@ func numbersSchema() keys {
 func breakerSchema() schema {
 	return object(plus(numbersSchema(), keys{
 		"injector": ref(nameDef), "target": ref(nameDef), "targets": some(ref(nameDef)),
-		"unit": oneOf("attempt", "call"), "failure": some(ref(failureDef)), "state_probe": probeSchema(),
+		"unit": oneOf("attempt", "call"), "failure": some(ref(failureDef)), "late_outcomes": oneOf(lateCounted, lateDropped), "state_probe": probeSchema(),
 	})).with("allOf", []schema{apart("target", "targets")})
 }
 

@@ -19,10 +19,15 @@ func admitting() []Mutant {
 			}
 		}}, leaks).anyones()
 	}
+	const late = 300 * time.Millisecond
 	return []Mutant{
 		leak("leak", 10),
 		leak("leak_now_and_then", 100),
 		breaker("rejects_when_closed", "rejects every 20th call while it is closed", Change{wrong: rejectsWhenClosed}, rejections),
+		{
+			Name: "slow_reject", Says: fmt.Sprintf("answers what its breaker rejects after %v", late),
+			Part: PartBreaker, Base: Resilience4j, Around: Around{SlowReject: late}, Caught: []string{fast},
+		},
 		breaker("per_instance", "has two breakers that are asked in turn, where one is shared", Change{Twins: 2}, opens).anyones(),
 	}
 }
@@ -61,17 +66,16 @@ func reporting() []Mutant {
 				return s
 			}
 		}),
+		{
+			Name: "hides_rejected", Says: "shows half of the calls that it has rejected in its counter",
+			Part: PartReport, Base: Resilience4j, Around: Around{HidesRejected: true}, Caught: []string{agreesCount},
+		},
 	}
 }
 
 // around are the mutants of the service around its breaker.
 func around() []Mutant {
-	const late = 300 * time.Millisecond
 	return []Mutant{
-		{
-			Name: "slow_reject", Says: fmt.Sprintf("answers what its breaker rejects after %v", late),
-			Part: PartBreaker, Base: Resilience4j, Around: Around{SlowReject: late}, Caught: []string{fast},
-		},
 		{
 			Name: "no_timeout", Says: "waits for the dependency without end",
 			Part: PartTimeout, Base: Resilience4j, Around: Around{NoTimeout: true}, Caught: []string{abandons},

@@ -26,7 +26,7 @@ func windows() []Mutant {
 		numbered("window_of_calls", "takes the seconds of its window for calls", func(c *breakerref.Config) {
 			c.WindowType, c.Window = breakerref.CountBased, max(c.Window, c.MinimumCalls)
 		}, stays).needs(ofTime),
-		breaker("window_kept", "keeps its window when it closes, with the failures in it", Change{wrong: windowKept}, opens).needs(ofCalls),
+		breaker("window_kept", "keeps its window when it closes, with the failures in it", Change{wrong: windowKept}, closes, stays).needs(ofCalls),
 		breaker("success_clears_window", "counts failures in a row: a success empties its window", Change{wrong: successClears}, opens),
 	}
 }

@@ -54,6 +54,7 @@ type Needs struct {
 	TimeWindow bool // a window of time
 	CallWindow bool // a window of calls
 	HalfOpen   bool // a state in which probes are limited
+	Limiter    bool // a rate limiter
 	Library    bool // Resilience4j's breaker: no model of another has what goes wrong
 }
 
@@ -75,11 +76,12 @@ type Around struct {
 	EmptyFallback  bool          // the fallback has nothing, which is served as a success
 	NoFallback     bool          // there is none
 	HidesRejected  bool          // its counter shows half of what it rejects
+	MutesLimited   bool          // it does not answer what its rate limiter refuses
 }
 
 // All are all mutants, those of one part together.
 func All() []Mutant {
-	return slices.Concat(opening(), counting(), waiting(), probing(), admitting(), reporting(), around())
+	return slices.Concat(opening(), counting(), waiting(), probing(), admitting(), reporting(), around(), limiting())
 }
 
 // Find returns the mutant of a name.
@@ -120,4 +122,15 @@ func ofGobreaker(cfg breakerref.Config) model.Config {
 	})
 	made.Name = cfg.Name
 	return made
+}
+
+// Bases are the models that mutants have other than Resilience4j's.
+func Bases() []string { return []string{Gobreaker} }
+
+// Right is no mutant: a right service whose breaker is that of a base.
+func Right(base string) Mutant {
+	if base == Gobreaker {
+		return Mutant{Base: base, base: ofGobreaker}
+	}
+	return Mutant{Base: Resilience4j}
 }

@@ -9,21 +9,23 @@ import (
 
 // Kinds of rules that name defects, as package assert has them.
 const (
-	opens      = "breaker.opens"
-	stays      = "breaker.stays_closed"
-	leaks      = "breaker.leak"
-	lasts      = "breaker.open_duration"
-	probes     = "breaker.half_open_probes"
-	reopens    = "breaker.reopens_on_failed_probe"
-	closes     = "breaker.closes"
-	stuck      = "breaker.never_stuck"
-	recovers   = "recovery.time"
-	fast       = "short.latency"
-	rejections = "short.share"
-	agrees     = "reported_state_agrees"
-	fallbacks  = "fallback.share"
-	abandons   = "downstream.abandoned_after"
-	shares     = "primary.share"
+	opens       = "breaker.opens"
+	stays       = "breaker.stays_closed"
+	leaks       = "breaker.leak"
+	lasts       = "breaker.open_duration"
+	probes      = "breaker.half_open_probes"
+	reopens     = "breaker.reopens_on_failed_probe"
+	closes      = "breaker.closes"
+	stuck       = "breaker.never_stuck"
+	recovers    = "recovery.time"
+	fast        = "short.latency"
+	rejections  = "short.share"
+	agrees      = "reported_state_agrees"
+	agreesCount = "metric.agrees"
+	fallbacks   = "fallback.share"
+	abandons    = "downstream.abandoned_after"
+	shares      = "primary.share"
+	rates       = "downstream.rate"
 )
 
 // breaker is a mutant of Resilience4j's breaker.
@@ -42,10 +44,9 @@ func (m Mutant) needs(add func(*Needs)) Mutant {
 	return m
 }
 
-func ofCalls(n *Needs)    { n.CallWindow = true }
-func ofTime(n *Needs)     { n.TimeWindow = true }
-func ofProbes(n *Needs)   { n.HalfOpen = true }
-func ofFallback(n *Needs) { n.Fallback = true }
+func ofCalls(n *Needs)  { n.CallWindow = true }
+func ofTime(n *Needs)   { n.TimeWindow = true }
+func ofProbes(n *Needs) { n.HalfOpen = true }
 
 // anyones is a mutant of any breaker: a model of another one can have it as well.
 func (m Mutant) anyones() Mutant {

@@ -28,7 +28,7 @@ func waiting() []Mutant {
 		numbered("wait_random", "waits for up to half more or less than it should", func(c *breakerref.Config) { c.WaitRandom = 0.5 }, lasts),
 		breaker("wait_not_reset", "waits longer at each opening, also after it has closed", Change{wrong: waitNotReset}, lasts),
 		breaker("wait_from_last_failure", "begins its wait anew with each failure that comes late", Change{wrong: waitFromLast}, lasts),
-		breaker("reopens_without_wait", "asks for probes again at once when some have failed", Change{wrong: reopensWithoutWait}, lasts),
+		breaker("reopens_for_less", "waits for a quarter of its wait when probes have failed", Change{wrong: reopensForLess}, lasts),
 		numbered("never_half_opens", "stays open for ever", wait(func(time.Duration) time.Duration { return 1000 * time.Hour }), stuck),
 	}
 }
@@ -54,10 +54,10 @@ func waitFromLast(w *wrong) {
 	}
 }
 
-func reopensWithoutWait(w *wrong) {
+func reopensForLess(w *wrong) {
 	w.moved = func(now time.Time, from, to breakerref.State) {
 		if from == breakerref.HalfOpen && to == breakerref.Open {
-			_ = w.library.OpenFor(now, time.Millisecond) // It may, in OPEN.
+			_ = w.library.OpenFor(now, w.cfg.Wait/4) // It may, in OPEN.
 		}
 	}
 }

@@ -31,11 +31,11 @@ type wrong struct {
 
 // note sees whether the state has changed.
 func (w *wrong) note(now time.Time) {
-	from, to := w.state, w.Breaker.State()
+	from, to := w.state, w.State()
 	w.state = to
 	if from != to && w.moved != nil {
 		w.moved(now, from, to)
-		w.state = w.Breaker.State()
+		w.state = w.State()
 	}
 }
 

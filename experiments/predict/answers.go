@@ -2,8 +2,10 @@ package predict
 
 import (
 	"fmt"
+	"maps"
 	"net/http"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -30,7 +32,8 @@ type words struct {
 	classifier match.Classifier
 	classes    match.Classes
 	known      map[said]answer
-	empty      *fault.Respond // of a fallback that has nothing
+	empty      *fault.Respond         // of a fallback that has nothing
+	empties    map[int]*fault.Respond // that have nothing but a status
 	forbidden  []assert.FallbackForbidden
 	timeouts   map[string]time.Duration // of a service whose inside is not known, by injector
 }
@@ -46,7 +49,7 @@ func newWords(plan *experiments.Plan) (*words, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read the classes: %w", err)
 	}
-	w := &words{classifier: c, classes: plan.Classes, known: map[said]answer{}}
+	w := &words{classifier: c, classes: plan.Classes, known: map[said]answer{}, empties: map[int]*fault.Respond{}}
 	w.timeouts, _ = timeouts(plan)
 	for _, a := range plan.Assertions {
 		if r, ok := a.Rule.(assert.FallbackForbidden); ok {
@@ -62,17 +65,27 @@ func (w *words) canned(r *fault.Respond, from string) answer {
 	if a, ok := w.known[key]; ok {
 		return a
 	}
+	a := w.read(r, from, nil)
+	w.known[key] = a
+	return a
+}
+
+// read classifies an answer that has further headers.
+func (w *words) read(r *fault.Respond, from string, more http.Header) answer {
 	header := http.Header{}
 	for k, v := range r.Headers {
 		header.Set(k, v)
 	}
+	maps.Copy(header, more)
 	header.Set(source, from)
-	a := answer{status: r.Status}
+	a := answer{status: r.Status, retryAfter: header.Get("Retry-After")}
+	if r.RetryAfter != nil && !r.RetryAfter.Date {
+		a.retryAfter = strconv.FormatInt(int64(r.RetryAfter.In/time.Second), 10)
+	}
 	if a.status == 0 {
 		a.status = http.StatusOK
 	}
 	a.class = w.classifier.Classify(a.status, header.Get, []byte(r.Body))
-	w.known[key] = a
 	return a
 }
 
@@ -110,32 +123,6 @@ func (w *words) primary(r *reply) answer {
 		return a
 	}
 	return answer{status: http.StatusOK, class: match.Unclassified}
-}
-
-// reference is what faultline's own service answers; old is an answer that it has kept.
-func (w *words) reference(s *experiments.Reference, o outcome, old *fault.Respond, d defect) answer {
-	fallback, around := s.Fallback, d.mutant.Around
-	if d.noFallback || around.NoFallback {
-		fallback, old = nil, nil
-	}
-	switch {
-	case o.good() && (!around.FallbackAlways || fallback == nil):
-		return w.primary(&o.reply)
-	case old != nil && !around.EmptyFallback:
-		return w.canned(old, sourceCache)
-	case fallback != nil && around.EmptyFallback:
-		return w.canned(w.emptied(fallback), sourceFallback)
-	case fallback != nil:
-		return w.canned(fallback, sourceFallback)
-	case o.why == replied && o.reply.answer != nil:
-		return w.primary(&o.reply)
-	case o.why == limited:
-		return w.bare(http.StatusTooManyRequests)
-	case o.why == refused, o.why.rejection():
-		return w.bare(http.StatusServiceUnavailable)
-	default:
-		return w.bare(http.StatusBadGateway)
-	}
 }
 
 // foreign is what a service answers whose inside is not known.

@@ -25,6 +25,7 @@ type defect struct {
 	asked  bool          // it is asked what it thinks of itself
 
 	noFallback bool
+	around     func(*experiments.Reference) // what lies around a call is set wrongly
 
 	phase   string   // the following concern the calls of this phase only; empty: all
 	targets []string // and to these targets only; empty: all
@@ -53,7 +54,7 @@ func (d defect) concerns(r *request) bool {
 // concernsBreaker reports whether the defect is one of a breaker: of all, where none is named
 // and it has a name itself.
 func (d defect) concernsBreaker(name string) bool {
-	return d.breaker == name || d.breaker == "" && d.mutant.Name != ""
+	return d.breaker == name || d.breaker == "" && d.mutant.Base != ""
 }
 
 // delays is how much later an answer comes.

@@ -39,9 +39,10 @@ type request struct {
 
 // answer is what a client gets.
 type answer struct {
-	status int
-	class  string
-	err    trace.ErrKind
+	status     int
+	class      string
+	err        trace.ErrKind
+	retryAfter string // that header
 }
 
 func newSUT(w *playing) (*sut, error) {
@@ -81,7 +82,11 @@ func (in *instance) reference() (err error) {
 	in.workers = newRoom(ref.Workers)
 	in.ways = map[*experiments.Reference]*way{}
 	for _, s := range services(ref) {
-		if in.ways[s], err = newWay(in, s); err != nil {
+		set := *s
+		if in.defect.around != nil {
+			in.defect.around(&set)
+		}
+		if in.ways[s], err = newWay(in, &set); err != nil {
 			return err
 		}
 	}
@@ -134,6 +139,9 @@ func (in *instance) ask(r *request, done func(a answer, refused bool)) {
 		}
 		way := in.wayOf(service)
 		way.ask(r, func(o outcome) {
+			if o.why == limited && in.defect.mutant.Around.MutesLimited {
+				return // Its client gives up some day.
+			}
 			done(in.words.reference(service, o, way.remember(r, o), in.defect), o.why == refused)
 		})
 		return
