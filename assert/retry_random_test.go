@@ -1,10 +1,12 @@
 package assert_test
 
 import (
+	"math/rand/v2"
 	"slices"
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
 	"github.com/faultline-go/faultline/assert"
@@ -199,4 +201,41 @@ func TestWrongRetriesFail(t *testing.T) {
 			}
 		}
 	}
+}
+
+// Judging retries twice gives the same report, and the order in which records are stored does not
+// matter.
+func TestRetryReportDependsOnTheTraceAlone(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		s := drawn{rt}.retrying()
+		r := simulate(s)
+		r.spec.Assertions = retryRules(s)
+		first := written(rt, assert.Evaluate(r.spec, r.trace))
+		rng := rand.New(rand.NewPCG(s.Seed, 5))
+		shuffle(rng, r.trace.Calls)
+		shuffle(rng, r.trace.Attempts)
+		shuffle(rng, r.trace.Marks)
+		if diff := cmp.Diff(first, written(rt, assert.Evaluate(r.spec, r.trace))); diff != "" {
+			rt.Fatalf("shuffled records give another report (-sorted +shuffled):\n%s", diff)
+		}
+	})
+}
+
+func BenchmarkRetries(b *testing.B) {
+	s := insistent()
+	s.Phases = []phase{
+		{Name: "baseline", Duration: 10 * time.Second, Rate: 10_000},
+		{Name: "outage", Duration: 10 * time.Second, Rate: 10_000, Faults: unavailable()},
+	}
+	r := simulate(s)
+	r.spec.Assertions = []assert.Assertion{
+		{ID: "exactly", Phase: "outage", Rule: exactly(3)},
+		{ID: "spaced", Phase: "outage", Rule: spaced(func(r *assert.RetrySpacing) { r.Min, r.Growth, r.Jitter = 50*ms, 1.8, 0.2 })},
+		{ID: "budget", Phase: "outage", Rule: assert.RetryBudget{Injector: "payments", Ratio: 0.2, Burst: 10, Window: 2 * time.Second}},
+		{ID: "cancels", Phase: "outage", Rule: assert.CancelPropagates{Injector: "payments", Within: 100 * ms}},
+	}
+	for b.Loop() {
+		assert.Evaluate(r.spec, r.trace)
+	}
+	b.ReportMetric(float64(len(r.trace.Calls)+len(r.trace.Attempts)), "spans")
 }

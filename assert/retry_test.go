@@ -115,6 +115,35 @@ func coalesces(t *trace.Trace) {
 	without(t, func(a trace.Attempt) bool { return strings.HasSuffix(a.ID, "1") || strings.HasSuffix(a.ID, "3") })
 }
 
+// asksAgain has one call in a hundred of an outage ask for the same thing again when it was answered well.
+func asksAgain(t *trace.Trace) {
+	good := 0
+	for _, a := range t.Attempts {
+		if a.Status != 200 || a.Phase != "outage" {
+			continue
+		}
+		if good++; good%50 == 0 {
+			a.Seq, a.Arr, a.Dep = a.Seq+len(t.Attempts), a.Dep+ms/100, a.Dep+ms
+			t.Attempts = append(t.Attempts, a)
+		}
+	}
+}
+
+// goesOn has the SUT answer when the first attempt has failed, and go on; of some calls it lets go,
+// as a breaker has it do.
+func goesOn(t *trace.Trace) {
+	ends := map[string]time.Duration{}
+	for _, a := range t.Attempts {
+		if _, later := ends[a.ID]; !later {
+			ends[a.ID] = a.Done() + ms/10
+		}
+	}
+	for i := range t.Calls {
+		t.Calls[i].End = ends[t.Calls[i].ID]
+	}
+	without(t, func(a trace.Attempt) bool { return a.Arr > ends[a.ID] && strings.HasSuffix(a.ID, "7") })
+}
+
 // dies has the SUT die half-way: nothing that was under way then, or came later, is answered.
 func dies(t *trace.Trace) {
 	const at = 5 * time.Second
@@ -165,6 +194,9 @@ func retryGoldens() []retried {
 		{name: "answers before it calls", trace: answersFirst, rule: exactly(3), want: dunno},
 		{name: "answers before it calls, one too many", with: attempts(4), trace: answersFirst, rule: mostTries(3), want: fail},
 		{name: "no ids", with: noIDs, rule: exactly(3), want: dunno},
+		{name: "asks again now and then", with: both(attempts(1), failsBy(ratio(50))), trace: asksAgain, rule: mostTries(1), want: dunno},
+		{name: "goes on when it has answered", trace: goesOn, rule: exactly(3), want: dunno},
+		{name: "goes on when it has answered, one too many", with: attempts(4), trace: goesOn, rule: exactly(3), want: fail},
 		{name: "some calls wait for what others get", trace: coalesces, rule: exactly(3), want: dunno},
 		{name: "some calls wait for what others get, one too many", with: attempts(4), trace: coalesces, rule: exactly(3), want: fail},
 		{name: "dies half-way", trace: dies, rule: exactly(3), want: pass},
@@ -221,6 +253,8 @@ func spacingGoldens() []retried {
 		{name: "waits as long each time", with: waits(50*ms, 150*ms, 0), rule: doubled, want: fail},
 		{name: "waits twice as long each time, up to a limit", with: both(attempts(4), waits(90*ms, 110*ms, 2), func(s *setup) { s.Retry.Most = 250 * ms }), rule: spaced(func(r *assert.RetrySpacing) { r.Growth, r.Max = 2, 260*ms }), want: pass},
 		{name: "waits a little longer each time", with: both(attempts(4), waits(95*ms, 105*ms, 1.5)), rule: doubled, want: fail},
+		{name: "waits perhaps twice as long each time", with: both(waits(50*ms, 150*ms, 1.7), briefly(60)), rule: doubled, want: dunno},
+		{name: "waits differ perhaps", with: briefly(60), rule: spaced(func(r *assert.RetrySpacing) { r.Jitter = 0.45 }), want: dunno},
 		{name: "grows, few calls", with: briefly(20), rule: doubled, want: dunno},
 		{name: "grows, two attempts", with: attempts(2), rule: doubled, want: dunno},
 		{name: "waits differ", rule: jitter, want: pass},
@@ -253,6 +287,7 @@ func budgetGoldens() []retried {
 	spares := both(reads, func(s *setup) { s.Retry.Spares = true })
 	return []retried{
 		{name: "within its budget", with: bounded, rule: budget, want: pass},
+		{name: "perhaps within its budget", with: bounded, rule: assert.RetryBudget{Injector: "payments", Ratio: 0.2, Burst: 10, Window: 2 * time.Second}, want: dunno},
 		{name: "without a budget", rule: budget, want: fail},
 		{name: "twice the budget", with: func(s *setup) { s.Retry.Ratio, s.Retry.Capacity = 0.4, 20 }, rule: budget, want: fail},
 		{name: "budget, nothing failed", phase: "baseline", with: bounded, rule: budget, want: dunno},
