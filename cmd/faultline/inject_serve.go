@@ -52,7 +52,7 @@ func (a app) inject(ctx context.Context, in injection, file string) int {
 		t.line()
 		t.total()
 		a.tellMisfits(in, running)
-		a.say("ledger %s", rec.Snapshot(trace.Header{}).LedgerHash())
+		a.say("ledger %s", rec.LedgerHash())
 	} else {
 		err = errors.Join(err, closeInjection(api, running))
 	}
