@@ -85,7 +85,7 @@ func (c *columns) put(i int, a *Attempt, t *texts) {
 	first := !c.set
 	c.set = true
 	for n, s := range textsOf(a) {
-		c.texts[n].set(i, t.intern(n, *s), first)
+		c.texts[n].set(i, t.ref(n, *s), first)
 	}
 	for n, x := range longsOf(a) {
 		c.longs[n].set(i, *x, first)

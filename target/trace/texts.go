@@ -38,15 +38,20 @@ type known struct {
 	at   ref
 }
 
-// intern keeps a text of a field, if it is not kept yet.
-func (t *texts) intern(field int, s string) ref {
-	last := &t.last[field]
-	switch {
-	case s == "":
+// ref is where a text of a field is kept.
+func (t *texts) ref(field int, s string) ref {
+	if s == "" {
 		return 0
-	case s == last.text:
+	}
+	if last := &t.last[field]; last.text == s {
 		return last.at
-	case field == idField || len(s) > longestKept:
+	}
+	return t.keep(field, s)
+}
+
+// keep keeps a text of a field, if it is not kept yet.
+func (t *texts) keep(field int, s string) ref {
+	if field == idField || len(s) > longestKept {
 		return t.add(s).at
 	}
 	at, ok := t.known[s]
@@ -58,7 +63,7 @@ func (t *texts) intern(field int, s string) ref {
 		}
 		t.known[s] = at
 	}
-	*last = known{s, at}
+	t.last[field] = known{s, at}
 	return at
 }
 
