@@ -18,6 +18,8 @@ type ahead struct {
 	over   atomic.Bool // the look has to end
 	always bool        // net/http has nothing to do with the connection any more
 
+	brief atomic.Bool // the request is answered at once
+
 	some atomic.Bool // bytes has some, for who only wants to know whether there is something to do
 }
 
@@ -27,6 +29,9 @@ type ahead struct {
 //
 // Most requests are answered at once. Then there is nothing to look for, and the system is not asked.
 func (c *conn) lookAhead(p []byte) (int, error) {
+	if c.ahead.brief.Load() {
+		return 0, nil // The look is over, and need not be ended.
+	}
 	if !c.ahead.wait() {
 		return 0, os.ErrDeadlineExceeded
 	}
@@ -79,6 +84,9 @@ func (a *ahead) end() (looks bool) {
 // anew says that no look is under way that has been ended: the next one is of another request. net/http
 // says so before it begins one, too.
 func (a *ahead) anew() {
+	if a.brief.Load() {
+		a.brief.Store(false)
+	}
 	if !a.over.Load() {
 		return // As most often.
 	}

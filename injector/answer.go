@@ -8,6 +8,7 @@ import (
 	"maps"
 	"net"
 	"net/http"
+	"slices"
 	"strconv"
 	"time"
 
@@ -26,6 +27,33 @@ type answer struct {
 
 	trailer http.Header // over HTTP/2
 	grpc    *fault.GRPC // nil: it is none
+
+	fields []field // of header, for an answer that is sent many times; nil: they were not listed
+}
+
+// field is one of a header.
+type field struct {
+	key    string
+	values []string
+}
+
+// listed lists the fields of the header, which must not change any more: it is faster to go
+// through a list.
+func (a answer) listed() answer {
+	for _, key := range slices.Sorted(maps.Keys(a.header)) {
+		a.fields = append(a.fields, field{key, a.header[key]})
+	}
+	return a
+}
+
+// addTo adds the header to one.
+func (a answer) addTo(h http.Header) {
+	if a.fields == nil {
+		maps.Copy(h, a.header)
+	}
+	for _, f := range a.fields {
+		h[f.key] = f.values
+	}
 }
 
 // newAnswer prepares an answer. A JSON body is called JSON, as net/http would
@@ -80,13 +108,14 @@ func (x *exchange) answer(a answer) ending {
 	if x.r.Context().Err() != nil {
 		return x.gone()
 	}
-	maps.Copy(x.w.Header(), a.header)
-	x.w.WriteHeader(a.status)
+	a.addTo(x.w.Header())
 	switch n := int64(len(a.body)) + a.fill; {
+	case a.inOnePiece() && !x.w.keep && a.status >= http.StatusOK:
+		x.w.atOnce(a.status, a.body, x.r.Method == http.MethodHead, x.now())
 	case n == 0 || x.r.Method == http.MethodHead:
-	case a.inOnePiece():
-		_, _ = x.w.Write(a.body) // x.w keeps the error.
+		x.w.WriteHeader(a.status)
 	default:
+		x.w.WriteHeader(a.status)
 		body := bytes.NewReader(a.body)
 		x.w.sendFrom(body, n-1)
 		x.w.sendFrom(body, 1)
@@ -133,6 +162,18 @@ func (w *answerWriter) Write(p []byte) (int, error) {
 		w.err = err
 	}
 	return n, err
+}
+
+// atOnce does what WriteHeader and Write do, of which nothing is sent before the end of both: with
+// one look at the clock.
+func (w *answerWriter) atOnce(status int, body []byte, bare bool, now time.Time) {
+	w.status, w.last = status, now
+	w.ResponseWriter.WriteHeader(status)
+	if len(body) > 0 && !bare {
+		if _, err := w.ResponseWriter.Write(body); err != nil && w.err == nil {
+			w.err = err
+		}
+	}
 }
 
 // sendFrom writes so many bytes of a body, and filler where that ends; an error is kept in

@@ -54,8 +54,9 @@ type conn struct {
 	idle     atomic.Bool           // it waits for a request
 	limited  atomic.Bool           // there is a time by which to have read
 
+	busy atomic.Bool // a request was read and is served
+
 	mu     sync.Mutex
-	busy   bool      // a request was read and is served
 	fresh  bool      // no request has come yet
 	late   bool      // the first request waited for the door to open
 	head   []byte    // the first bytes that belong to no request
@@ -68,6 +69,8 @@ type conn struct {
 	said   time.Time // when
 
 	ahead ahead
+	seat  *exchange   // for the next request; nil: it needs one of its own
+	taken atomic.Bool // from the server, by the handler of a request, until whose end it is counted
 }
 
 // headBytes is how much of what is no request is kept, to say what it looks like.
@@ -90,16 +93,18 @@ func (c *conn) Read(p []byte) (int, error) {
 	n, err := c.Conn.Read(p)
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if n > 0 {
-		c.note(p[:n], time.Now())
+	if n > 0 && !c.busy.Load() {
+		c.note(p[:n], c.injector.now())
 	}
-	c.noteEnd(err)
+	if err != nil {
+		c.noteEnd(err)
+	}
 	return n, err
 }
 
 // note takes in what came, if it belongs to no request that is being served. mu is held.
 func (c *conn) note(p []byte, since time.Time) {
-	if c.busy {
+	if c.busy.Load() {
 		return
 	}
 	if c.size == 0 {
@@ -118,16 +123,23 @@ func (c *conn) noteEnd(err error) {
 
 // Write watches what the server answers where there is no request.
 func (c *conn) Write(p []byte) (int, error) {
-	c.mu.Lock()
-	if version := []byte("HTTP/1.1 "); !c.busy && c.status == 0 && bytes.HasPrefix(p, version) && len(p) >= len(version)+3 {
-		c.status, _ = strconv.Atoi(string(p[len(version) : len(version)+3])) // 0: no status.
-		c.said = time.Now()
+	if !c.busy.Load() {
+		c.noteAnswer(p)
 	}
-	c.mu.Unlock()
 	if slow := c.pace.Load(); slow != nil {
 		return slow.write(c, p)
 	}
 	return c.Conn.Write(p)
+}
+
+// noteAnswer takes in the status of what is answered where there is no request.
+func (c *conn) noteAnswer(p []byte) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if version := []byte("HTTP/1.1 "); c.status == 0 && bytes.HasPrefix(p, version) && len(p) >= len(version)+3 {
+		c.status, _ = strconv.Atoi(string(p[len(version) : len(version)+3])) // 0: no status.
+		c.said = time.Now()
+	}
 }
 
 // Close ends what waits to be sent, too.
@@ -224,16 +236,13 @@ func (c *conn) begin() (late bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	late, c.late = c.late, false
-	c.busy, c.fresh, c.head, c.size = true, false, nil, 0
+	c.busy.Store(true)
+	c.fresh, c.head, c.size = false, c.head[:0], 0
 	return late
 }
 
 // end tells that a request was served, all of its body read.
-func (c *conn) end() {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.busy = false
-}
+func (c *conn) end() { c.busy.Store(false) }
 
 // unread returns the attempt that was made on a closed connection without a
 // request that could be read, with its end. There is none in these cases, in which
@@ -251,7 +260,7 @@ func (c *conn) unread() (a trace.Attempt, complete func(*trace.Attempt), ok bool
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	gaveUp := c.fresh && c.reset
-	if c.busy || c.size == 0 && !gaveUp && c.status == 0 {
+	if c.busy.Load() || c.size == 0 && !gaveUp && c.status == 0 {
 		return trace.Attempt{}, nil, false
 	}
 	in := c.injector
@@ -339,7 +348,7 @@ func (i *Injector) track(nc net.Conn, s http.ConnState) {
 	case http.StateHijacked:
 		c.ahead.leave()
 		i.known(c, false)
-		i.work.Done()
+		c.taken.Store(true)
 	case http.StateActive:
 	}
 }

@@ -22,14 +22,7 @@ func isPreface(r *http.Request) bool {
 }
 
 // serveH2 takes the connection from net/http, and serves HTTP/2 on it until it ends.
-func (i *Injector) serveH2(w http.ResponseWriter, r *http.Request) {
-	// The connection is counted until it is hijacked, so this never adds to nothing while Close waits.
-	i.work.Add(1)
-	defer i.work.Done()
-	c, ok := connOf(r)
-	if !ok {
-		return
-	}
+func (i *Injector) serveH2(c *conn, w http.ResponseWriter, r *http.Request) {
 	c.begin() // What comes is not the connection's to tell of any more.
 	nc, buffered, err := http.NewResponseController(w).Hijack()
 	if err != nil {
@@ -39,7 +32,7 @@ func (i *Injector) serveH2(w http.ResponseWriter, r *http.Request) {
 	odd, of := i.settingsFor(stage, r.RemoteAddr)
 	defer i.release(odd != nil, false)
 	o := h2.Options{
-		Handler: http.HandlerFunc(i.serve),
+		Handler: http.HandlerFunc(i.serveStream),
 		Logger:  i.log,
 		Reader:  io.MultiReader(strings.NewReader(http2.ClientPreface[:len(http2.ClientPreface)-len("SM\r\n\r\n")]), buffered),
 		Reset:   func() error { return prepareReset(c.Conn) },

@@ -70,6 +70,7 @@ type Stub struct {
 // Injector is a running dependency.
 type Injector struct {
 	cfg     Config
+	began   time.Time // with a monotonic reading
 	log     *slog.Logger
 	healthy http.Handler // the upstream; nil: stub
 	stub    answer
@@ -168,7 +169,7 @@ func build(cfg Config) (*Injector, error) {
 		cfg.DialUpstream = new(net.Dialer).DialContext
 	}
 	i := &Injector{
-		cfg: cfg, log: cfg.Logger, conns: map[*conn]bool{}, multiplexed: map[*h2.Conn]*phase{},
+		cfg: cfg, began: time.Now(), log: cfg.Logger, conns: map[*conn]bool{}, multiplexed: map[*h2.Conn]*phase{},
 		wake: make(chan struct{}, 1), rest: func() {},
 	}
 	i.Watch(cfg.Watch)
@@ -240,7 +241,7 @@ func (i *Injector) setHealthy() error {
 	if stub.Latency < 0 {
 		errs = append(errs, fmt.Errorf("stub: latency %v is negative", stub.Latency))
 	}
-	i.stub = newAnswer(stub.Respond)
+	i.stub = newAnswer(stub.Respond).listed()
 	return errors.Join(errs...)
 }
 
@@ -375,6 +376,9 @@ func wake(c chan<- struct{}) {
 	default: // It was told.
 	}
 }
+
+// now reads the clock, as time.Now does, but only the part that instants of the trace are made of.
+func (i *Injector) now() time.Time { return i.began.Add(time.Since(i.began)) }
 
 // offset converts a reading of the clock to an offset of the trace.
 func (i *Injector) offset(t time.Time) time.Duration { return i.cfg.Recorder.Since(t) }

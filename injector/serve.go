@@ -40,6 +40,7 @@ type exchange struct {
 		writer answerWriter
 		body   watchedBody
 	}
+	asks asks
 
 	from time.Time // when it came, or was let go by a hold
 	owed bool      // the verdict's latency is one of the answer, and has not passed yet
@@ -58,51 +59,25 @@ type ending struct {
 	detail    string
 }
 
-// isOther takes what is no request of HTTP/1, and reports whether it is one.
-func (i *Injector) isOther(w http.ResponseWriter, r *http.Request) bool {
-	if isPreface(r) { // net/http hands it over as a request.
-		if c, ok := connOf(r); ok {
-			c.ahead.look()
-		}
-		i.serveH2(w, r)
-		return true
-	}
-	if r.ProtoMajor != 1 {
-		w.Header().Set("Connection", "close")
-		w.WriteHeader(http.StatusHTTPVersionNotSupported)
-		return true // It is recorded as what it is when the connection ends.
-	}
-	return false
-}
-
-// serve plays one request: arrival, decision, hold, latency, action, end.
-func (i *Injector) serve(w http.ResponseWriter, r *http.Request) {
-	stream, overH2 := w.(h2.Stream)
-	if !overH2 && i.isOther(w, r) {
-		return
-	}
-	late := false
-	c, plain := connOf(r)
-	if plain = plain && !overH2; plain {
-		late = c.begin()
-	}
+// exchange plays a request: arrival, decision, hold, latency, action, end. c is nil over HTTP/2. It
+// reports whether that is over for good, so that nobody can know of x any more.
+func (i *Injector) exchange(x *exchange, c *conn, w http.ResponseWriter, r *http.Request) (over bool) {
 	if watch := i.watcher.Load(); watch != nil {
 		(*watch)(r)
 	}
-	x := &exchange{Injector: i, r: r, stream: stream, late: late, arrived: time.Now()}
+	x.Injector, x.r, x.arrived = i, r, i.now()
 	x.room.writer.ResponseWriter, x.room.body.ReadCloser = w, r.Body
 	x.w, x.body = &x.room.writer, &x.room.body
 	stage := i.phase.Load()
 	r.Body = x.body
-	// The connection is counted until it is hijacked, so this never adds to
-	// nothing while Close waits.
-	i.work.Add(1)
-	defer i.work.Done()
-	x.decide(stage, fault.Request{
-		Method: r.Method, Path: r.URL.Path, Header: x.header, Query: x.query, Peer: r.RemoteAddr, Body: x.look,
-	})
 	defer x.giveBack()
-	if plain && !x.brief() {
+	x.decide(stage, fault.Request{
+		Method: r.Method, Path: r.URL.Path, Header: x.asks.header, Query: x.asks.query, Peer: r.RemoteAddr, Body: x.asks.look,
+	})
+	brief := x.brief()
+	if c != nil && brief {
+		c.ahead.brief.Store(true)
+	} else if c != nil {
 		c.ahead.look()
 	}
 	handle := i.cfg.Recorder.Arrived(x.attempt())
@@ -110,6 +85,7 @@ func (i *Injector) serve(w http.ResponseWriter, r *http.Request) {
 		x.spot = x.phase.lots[rule].park(i.offset(x.arrived))
 	}
 	x.end(handle, x.play())
+	return brief
 }
 
 // end records how the exchange ended, and drops the connection where nothing may follow.
@@ -178,7 +154,9 @@ func (x *exchange) attempt() trace.Attempt {
 		Stream:   x.asksForSocket(),
 		Late:     x.late,
 	}
-	a.ID, a.By, _ = x.cfg.Correlator.Identify(match.Request{Header: x.r.Header, URI: x.r.RequestURI, Body: x.look})
+	if len(x.cfg.Correlator.Phases) > 0 { // Else there are no calls.
+		a.ID, a.By, _ = x.cfg.Correlator.Identify(match.Request{Header: x.r.Header, URI: x.r.RequestURI, Body: x.asks.look})
+	}
 	if x.verdict.Rule != nil {
 		a.Rule, a.Action, a.Delay = x.verdict.Rule.ID, string(x.verdict.Rule.Action), x.verdict.Latency
 	}
@@ -235,6 +213,10 @@ func (x *exchange) takeBody() (io.Closer, error) {
 	if rule != nil && rule.ReadRate > 0 {
 		x.narrow()
 		x.r.Body = &slowBody{ReadCloser: x.r.Body, pace: pace{rate: rule.ReadRate}, wait: x.readUntil}
+	}
+	if x.body.ReadCloser == http.NoBody {
+		x.body.ended.Store(true) // As most have none.
+		return x.body, nil
 	}
 	if x.healthy == nil || rule != nil && rule.Action != fault.ActionPass {
 		_, err := io.Copy(io.Discard, x.r.Body)
@@ -322,6 +304,7 @@ func (x *exchange) dated(a answer) answer {
 	if a.retry != nil {
 		a.header = a.header.Clone()
 		a.header.Set("Retry-After", retryAfter(*a.retry, time.Now()))
+		a.fields = nil
 	}
 	return a
 }

@@ -42,7 +42,7 @@ func (i *Injector) newPlan(script fault.Script, version uint64) (*plan, error) {
 	slices.Sort(p.phases)
 	for _, r := range player.Rules() {
 		if r.Action == fault.ActionRespond {
-			p.answers[r] = newAnswer(r.Respond)
+			p.answers[r] = newAnswer(r.Respond).listed()
 		}
 	}
 	named := fault.Script{Phases: map[string][]fault.Rule{}}

@@ -117,7 +117,7 @@ func (q *quota) takes(injector string) bool {
 }
 
 // gone counts a request that has its end.
-func (q *quota) gone(a trace.Attempt) {
+func (q *quota) gone(a *trace.Attempt) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if a.Arr < q.since || a.Unread() {
@@ -162,7 +162,7 @@ func (s *stage) watch(ctx context.Context, injector string) func(*http.Request) 
 }
 
 // departed tells of a request that has its end.
-func (s *stage) departed(a trace.Attempt) {
+func (s *stage) departed(a *trace.Attempt) {
 	if q := s.quota.Load(); q != nil {
 		q.gone(a)
 	}

@@ -27,7 +27,7 @@ func (a app) inject(ctx context.Context, in injection, file string) int {
 	t := newTeller(rec, a.say)
 	s := &stage{app: a, in: in, rec: rec, phase: in.phases[0].Name} // They listen in it.
 	s.moves(0)
-	rec.OnDeparture(func(a trace.Attempt) { t.departed(a); s.departed(a) })
+	rec.OnDeparture(func(a trace.Attempt) { t.departed(&a); s.departed(&a) })
 	running, err := s.startInjectors(ctx)
 	s.running = running
 	var api *control.Server
@@ -52,7 +52,7 @@ func (a app) inject(ctx context.Context, in injection, file string) int {
 		t.line()
 		t.total()
 		a.tellMisfits(in, running)
-		a.say("ledger %s", rec.Snapshot(trace.Header{}).LedgerHash())
+		a.say("ledger %s", rec.LedgerHash())
 	} else {
 		err = errors.Join(err, closeInjection(api, running))
 	}

@@ -44,17 +44,17 @@ type end struct {
 	left    bool   // by the caller
 }
 
-func endOf(a trace.Attempt) end { return end{a.Outcome, a.Status, a.GRPC, a.Abandon != trace.None} }
+func endOf(a *trace.Attempt) end { return end{a.Outcome, a.Status, a.GRPC, a.Abandon != trace.None} }
 
 // newTeller returns one that counts what is recorded from now on.
 func newTeller(rec *trace.Recorder, say func(string, ...any)) *teller {
 	t := &teller{say: say, rec: rec, now: tally{ended: map[end]int{}}}
-	rec.OnArrival(t.arrived)
-	rec.OnDeparture(t.departed)
+	rec.OnArrival(func(a trace.Attempt) { t.arrived(&a) })
+	rec.OnDeparture(func(a trace.Attempt) { t.departed(&a) })
 	return t
 }
 
-func (t *teller) arrived(a trace.Attempt) {
+func (t *teller) arrived(a *trace.Attempt) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.now.arrived++
@@ -67,9 +67,9 @@ func (t *teller) arrived(a trace.Attempt) {
 }
 
 // passedOn reports whether an attempt is a connection, which a fault may hit later than it came.
-func passedOn(a trace.Attempt) bool { return a.Stream && a.Unread() }
+func passedOn(a *trace.Attempt) bool { return a.Stream && a.Unread() }
 
-func (t *teller) departed(a trace.Attempt) {
+func (t *teller) departed(a *trace.Attempt) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if e := endOf(a); e.outcome == trace.OutcomeAnswered && e.grpc == "" && !e.left && e.status >= 0 && e.status < len(t.plain) {

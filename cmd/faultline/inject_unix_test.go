@@ -57,7 +57,7 @@ func attempts(t *testing.T, file string) string {
 	}
 	var got []string
 	for _, a := range recorded.Attempts {
-		got = append(got, endOf(a).word())
+		got = append(got, endOf(&a).word())
 	}
 	return strings.Join(got, " ")
 }

@@ -14,12 +14,12 @@ type Recorder struct {
 	mu           sync.Mutex
 	singleFlight bool
 	inFlight     map[string]struct{}
-	arrivals     map[arrivalKey]int
 	blind        map[string][]Blind // by injector, in the order of time
 	sources      map[string]*source // by injector
 	last         *source            // of them, which mostly is the next one
+	indexed      int                // so many attempts are in the indexes of their sources
 	calls        pile[Call]
-	attempts     pile[Attempt]
+	attempts     ledger
 	marks        []Mark
 	phases       []Phase
 	onCall       func(Call)
@@ -27,22 +27,11 @@ type Recorder struct {
 	onDeparture  func(Attempt)
 }
 
-// source is what came to one injector.
-type source struct {
-	injector  string
-	seq       int             // the number of the last arrival
-	anonymous []time.Duration // arrivals without an id, sorted
-	streams   lines
-}
-
-type arrivalKey struct{ injector, id string }
-
 // NewRecorder returns a recorder whose instants count from epoch.
 func NewRecorder(epoch time.Time) *Recorder {
 	return &Recorder{
 		epoch:    epoch,
 		inFlight: map[string]struct{}{},
-		arrivals: map[arrivalKey]int{},
 		sources:  map[string]*source{},
 		blind:    map[string][]Blind{},
 	}
@@ -81,6 +70,7 @@ func (r *Recorder) SingleFlight(on bool) {
 func (r *Recorder) Sent(id string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	r.index()
 	r.inFlight[id] = struct{}{}
 }
 
@@ -108,11 +98,6 @@ func (r *Recorder) Arrived(a Attempt) (handle int) {
 			a.ID, a.By = id, BySingleFlight
 		}
 	}
-	if a.ID != "" {
-		r.arrivals[arrivalKey{a.Injector, a.ID}]++
-	} else {
-		from.anonymous = inserted(from.anonymous, a.Arr)
-	}
 	handle = r.attempts.add(a)
 	if a.Stream {
 		from.streams.begin(handle, a)
@@ -124,27 +109,19 @@ func (r *Recorder) Arrived(a Attempt) (handle int) {
 	return handle
 }
 
-// source is what came to an injector up to now. mu is held.
-func (r *Recorder) source(injector string) *source {
-	if r.last == nil || r.last.injector != injector {
-		if r.sources[injector] == nil {
-			r.sources[injector] = &source{injector: injector}
-		}
-		r.last = r.sources[injector]
-	}
-	return r.last
-}
-
 // BySingleFlight is the By of an attempt that was joined by containment.
 const BySingleFlight = "single_flight"
 
-// Departed completes the attempt behind handle. The function is called under the
-// recorder's lock: it sets fields and nothing else.
+// Departed completes the attempt behind handle, whose injector, number, id and arrival stay. The
+// function is called under the recorder's lock: it sets fields and nothing else.
 func (r *Recorder) Departed(handle int, complete func(*Attempt)) {
 	r.mu.Lock()
-	at := r.attempts.at(handle)
+	at := r.attempts.change(handle)
 	complete(at)
-	r.source(at.Injector).streams.end(handle, at)
+	if from := r.source(at.Injector); at.Stream || len(from.streams.open) > 0 {
+		from.streams.end(handle, at)
+	}
+	r.attempts.end(handle)
 	if r.onDeparture == nil {
 		r.mu.Unlock()
 		return
@@ -152,49 +129,6 @@ func (r *Recorder) Departed(handle int, complete func(*Attempt)) {
 	a := *at
 	r.mu.Unlock()
 	r.onDeparture(a)
-}
-
-// Arrivals returns how many attempts with the id of a call have reached the
-// injector.
-func (r *Recorder) Arrivals(injector, id string) int {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.arrivals[arrivalKey{injector, id}]
-}
-
-// Reached reports whether an ended call may have reached the injector, by what was
-// recorded up to now: an attempt has its id, or one without an id arrived while it
-// was under way, or a stream was open, or the injector was blind. It is the opposite of
-// what [Trace.Join] calls short or lost.
-func (r *Recorder) Reached(injector string, c Call) bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.arrivals[arrivalKey{injector, c.ID}] > 0 {
-		return true
-	}
-	if blindDuring(r.blind[injector], c.Send, c.End) {
-		return true
-	}
-	from := r.source(injector)
-	i, _ := slices.BinarySearch(from.anonymous, c.Send)
-	return i < len(from.anonymous) && from.anonymous[i] <= c.End || from.streams.spanned(c.Send, c.End)
-}
-
-// Hidden reports whether an ended call met a door of the injector that was shut, and no
-// attempt has its id: then nothing shows whether it came there.
-func (r *Recorder) Hidden(injector string, c Call) bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.arrivals[arrivalKey{injector, c.ID}] == 0 && blindDuring(r.blind[injector], c.Send, c.End)
-}
-
-// inserted puts an instant in its place among sorted ones, mostly at their end.
-func inserted(at []time.Duration, t time.Duration) []time.Duration {
-	i := len(at)
-	for i > 0 && at[i-1] > t {
-		i--
-	}
-	return slices.Insert(at, i, t)
 }
 
 // InFlight returns how many calls are under way.
@@ -224,25 +158,20 @@ func (r *Recorder) Phase(p Phase) {
 // Snapshot returns what has been recorded up to now as a sorted trace of its
 // own: later records do not change it. Calls still in flight are not in it;
 // attempts not ended have Dep and Abandon None. Recorders of other goroutines
-// wait only while it copies, not while it sorts.
+// wait only while it copies what has no end, not while it sorts.
 func (r *Recorder) Snapshot(h Header) *Trace {
 	h.Format, h.Version, h.Epoch = Format, Version, r.epoch
-	t := r.copy()
-	t.Header = h
+	t, attempts := r.copy()
+	t.Header, t.Attempts = h, attempts.all()
 	t.sort()
 	return t
 }
 
 // copy returns the records in the order of recording.
-func (r *Recorder) copy() *Trace {
+func (r *Recorder) copy() (*Trace, reading) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return &Trace{
-		Phases:   slices.Clone(r.phases),
-		Calls:    r.calls.all(),
-		Attempts: r.attempts.all(),
-		Marks:    slices.Clone(r.marks),
-	}
+	return &Trace{Phases: slices.Clone(r.phases), Calls: r.calls.all(), Marks: slices.Clone(r.marks)}, r.attempts.read()
 }
 
 // Recorded returns how many attempts have been recorded.
@@ -259,7 +188,7 @@ func (r *Recorder) AttemptsFrom(place, most int) []Attempt {
 	defer r.mu.Unlock()
 	var out []Attempt
 	for i := max(place, 0); i < r.attempts.n && len(out) < most; i++ {
-		out = append(out, *r.attempts.at(i))
+		out = append(out, r.attempts.at(i))
 	}
 	return out
 }
