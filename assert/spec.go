@@ -53,6 +53,8 @@ type Phase struct {
 	Name    string
 	Measure bool
 	Faults  map[string][]fault.Rule // by injector
+	Clients int                     // of a closed loop, that think between their calls; 0: it has none
+	Think   time.Duration           // for how long, on average
 }
 
 // Integrity is the floor below which rules are void.

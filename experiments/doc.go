@@ -153,6 +153,14 @@
 //	  - recovery.time: {max, target, for}   target: a criterion; breaker
 //	  - downstream.abandoned_after: {injector, equals or max, tolerance (10%)}
 //	  - downstream.calls: {injector, min?, max?, when?}     breaker, of when
+//	  - downstream.concurrency: {injector, max, reaches (false)}
+//	  - downstream.rate: {injector or of: answers, window, max, burst?, min?, by?,
+//	      rejected?: {status (429), retry_after (false), keeps_connection (false)}}
+//	      targets (all), of answers
+//	  - isolation: {targets, baseline, share?, latency?: {p50?, p90?, p95?, p99?, max?}}
+//	  - herd.peak: {max, window, baseline}  breaker
+//	  - herd.sync: {max, within}            breaker
+//	  - slo: {objective, good?, phases?, burn?: [{long, short?, max}, ..]}    targets (all)
 //
 // A criterion is one line, as "primary.share >= 99.5%" or "latency.p99 <= 300ms".
 //
@@ -177,5 +185,7 @@
 //     faultline's own client, waits for;
 //   - a recovery from no fault, or within a phase that is too short for it;
 //   - a breaker, or a count of attempts, at an injector that passes connections on;
+//   - a herd without clients that think, or without instances that are told apart;
+//   - a key of a limiter that no target sends;
 //   - a steady state without a measured phase before the first fault.
 package experiments

@@ -32,8 +32,10 @@ func (r *reader) service(m *yamldoc.Map, name string) *Reference {
 		Failure:  httpFailure(m.Get("failure")),
 		Timeout:  m.Get("timeout").Duration(2 * time.Second),
 		Pool:     m.Get("pool").Count(0, 1),
-		Bulkhead: m.Get("bulkhead").Count(0, 1),
 		Defect:   m.Get("defect").OneOf("", Defects()...),
+		Model:    readModel(m),
+		Cache:    readCache(m),
+		Policies: policies(m),
 	}
 	b := m.Get("breaker").Map("{window: 10, wait: 5s}")
 	ref.Breaker, _ = breakerConfig(b)
@@ -47,12 +49,6 @@ func (r *reader) service(m *yamldoc.Map, name string) *Reference {
 	}
 	ref.Paging = paging(m, m.Get("paging"))
 	ref.refuseNoDefect(m)
-	if retry := m.Get("retry"); retry.Exists() {
-		rm := retry.Map("{attempts: 3, wait: 100ms}")
-		ref.Attempts = rm.Need("attempts").Count(0, 2)
-		ref.RetryWait = rm.Get("wait").DurationOrZero(0)
-		rm.Done()
-	}
 	return ref
 }
 
@@ -63,6 +59,10 @@ func (ref *Reference) refuseNoDefect(m *yamldoc.Map) {
 	switch {
 	case ref.Fallback == nil && d.Needs.Fallback:
 		m.Lacks(v, []string{"fallback"}, "%s needs a fallback to go wrong with", ref.Defect)
+	case ref.Model != nil:
+		ref.refuseNoModel(v, d)
+	case d.Base == mutant.Gobreaker:
+		m.Lacks(v, []string{"model"}, "%s breaks a rule of gobreaker, which Resilience4j does not have; add model: gobreaker", ref.Defect)
 	case d.Needs.TimeWindow && ref.Breaker.WindowType != breakerref.TimeBased:
 		m.Lacks(v, []string{"breaker"}, "%s needs a breaker with a window of time, such as 10s", ref.Defect)
 	case d.Needs.CallWindow && ref.Breaker.WindowType != breakerref.CountBased:
@@ -107,7 +107,10 @@ func (r *reader) route(v yamldoc.Value, earlier []Route) Route {
 
 // serviceKeys are the keys that service reads.
 func serviceKeys() []string {
-	return []string{"injector", "breaker", "failure", "timeout", "fallback", "pool", "retry", "bulkhead", "paging", "defect"}
+	return []string{
+		"injector", "breaker", "model", "failure", "timeout", "fallback", "cache", "pool",
+		"retry", "rate_limiter", "time_limiter", "bulkhead", "order", "rejections_fail", "paging", "defect",
+	}
 }
 
 // services are all dependencies of the reference service, each with its settings.

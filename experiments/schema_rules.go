@@ -58,6 +58,7 @@ func ruleSchemas() map[string]ruleSchema {
 		"*" + ofLatency: {value: latencies, beside: targets},
 	}
 	maps.Copy(all, reportSchemas())
+	maps.Copy(all, rateSchemas())
 	return all
 }
 

@@ -44,8 +44,6 @@ type Mutant struct {
 	Needs   Needs
 	Breaker Change
 	Around  Around
-
-	base func(breakerref.Config) model.Config // nil: Resilience4j's
 }
 
 // Needs is what a service must have so that the defect can show.
@@ -99,36 +97,4 @@ func Names() []string {
 		names = append(names, m.Name)
 	}
 	return names
-}
-
-// BaseModel is the breaker, with the numbers of a configuration, whose rule the mutant
-// breaks; nil where that is Resilience4j's.
-func (m Mutant) BaseModel(cfg breakerref.Config) *model.Config {
-	if m.base == nil {
-		return nil
-	}
-	made := m.base(cfg)
-	return &made
-}
-
-// ofGobreaker is a gobreaker with the numbers of a configuration: it opens by so many
-// failures in a row as that needs calls.
-func ofGobreaker(cfg breakerref.Config) model.Config {
-	made := model.Gobreaker(model.GobreakerSettings{
-		MaxRequests: cfg.Permitted, Timeout: cfg.Wait,
-		Trip: model.Trip{Rule: model.Consecutive, Failures: cfg.MinimumCalls},
-	})
-	made.Name = cfg.Name
-	return made
-}
-
-// Bases are the models that mutants have other than Resilience4j's.
-func Bases() []string { return []string{Gobreaker} }
-
-// Right is no mutant: a right service whose breaker is that of a base.
-func Right(base string) Mutant {
-	if base == Gobreaker {
-		return Mutant{Base: base, base: ofGobreaker}
-	}
-	return Mutant{Base: Resilience4j}
 }

@@ -124,7 +124,7 @@ func oneSuccessMore(w *wrong) {
 func late() []Mutant {
 	mutant := func(name, says string, failed bool, caught ...string) Mutant {
 		return Mutant{
-			Name: name, Says: says, Part: PartBreaker, Base: Gobreaker, Caught: caught, base: ofGobreaker,
+			Name: name, Says: says, Part: PartBreaker, Base: Gobreaker, Caught: caught,
 			Breaker: Change{
 				Model: func(c *model.Config) { c.Late = model.LateCounted },
 				wrong: func(w *wrong) {

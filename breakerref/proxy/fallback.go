@@ -11,6 +11,9 @@ func (s *service) answer(c *call, w http.ResponseWriter, r *http.Request, out ou
 	if out.good() && s.cache != nil {
 		s.cache.put(cacheLine(r), out.answer, s.now())
 	}
+	if out.limit != nil && s.RateLimitTold {
+		w = &limiting{w, out.limit}
+	}
 	switch {
 	case out.good() && s.Paging != nil:
 		s.Paging.write(w, r, SourcePrimary)
@@ -71,12 +74,13 @@ func (s *service) fromCache(w http.ResponseWriter, r *http.Request) bool {
 		return false
 	}
 	k, ok := s.cache.get(cacheLine(r))
-	if !ok {
+	age := max(0, s.now().Sub(k.at))
+	if !ok || s.CacheMaxAge > 0 && age > s.CacheMaxAge {
 		return false
 	}
 	old := *k.answer
 	old.header = old.header.Clone()
-	old.header.Set("Age", strconv.Itoa(int(max(0, s.now().Sub(k.at))/time.Second)))
+	old.header.Set("Age", strconv.Itoa(int(age/time.Second)))
 	writeAnswer(w, r, &old, SourceCache)
 	return true
 }

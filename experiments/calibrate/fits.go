@@ -8,13 +8,10 @@ import (
 	"github.com/faultline-go/faultline/experiments"
 )
 
-// baseOf is the model whose breakers do what a plan declares: the one that a tag names, or
-// Resilience4j's.
+// baseOf is the model of the breaker that a plan's service has.
 func baseOf(plan *experiments.Plan) string {
-	for _, base := range mutant.Bases() {
-		if slices.Contains(plan.Tags, base) {
-			return base
-		}
+	if ref := plan.SUT.Reference; ref != nil && ref.Model != nil {
+		return ref.Model.Preset
 	}
 	return mutant.Resilience4j
 }

@@ -18,6 +18,7 @@ import (
 const (
 	source         = "X-Faultline-Source"
 	sourcePrimary  = "primary"
+	sourceCache    = "cache"
 	sourceFallback = "fallback"
 	sourceNone     = "none"
 )
@@ -111,22 +112,26 @@ func (w *words) primary(r *reply) answer {
 	return answer{status: http.StatusOK, class: match.Unclassified}
 }
 
-// reference is what faultline's own service answers.
-func (w *words) reference(s *experiments.Reference, o outcome, d defect) answer {
+// reference is what faultline's own service answers; old is an answer that it has kept.
+func (w *words) reference(s *experiments.Reference, o outcome, old *fault.Respond, d defect) answer {
 	fallback, around := s.Fallback, d.mutant.Around
 	if d.noFallback || around.NoFallback {
-		fallback = nil
+		fallback, old = nil, nil
 	}
 	switch {
-	case o.good && (!around.FallbackAlways || fallback == nil):
+	case o.good() && (!around.FallbackAlways || fallback == nil):
 		return w.primary(&o.reply)
+	case old != nil && !around.EmptyFallback:
+		return w.canned(old, sourceCache)
 	case fallback != nil && around.EmptyFallback:
 		return w.canned(w.emptied(fallback), sourceFallback)
 	case fallback != nil:
 		return w.canned(fallback, sourceFallback)
-	case o.replied && o.reply.answer != nil:
+	case o.why == replied && o.reply.answer != nil:
 		return w.primary(&o.reply)
-	case o.refused, o.full:
+	case o.why == limited:
+		return w.bare(http.StatusTooManyRequests)
+	case o.why == refused, o.why.rejection():
 		return w.bare(http.StatusServiceUnavailable)
 	default:
 		return w.bare(http.StatusBadGateway)
@@ -140,15 +145,15 @@ func (w *words) foreign(r *request, o outcome, d defect) answer {
 	has = has && !d.noFallback && !around.NoFallback && !w.forbids(r.target)
 	rejected, named := w.of(match.ClassRejected, http.StatusServiceUnavailable)
 	switch {
-	case o.good && (!around.FallbackAlways || !has):
+	case o.good() && (!around.FallbackAlways || !has):
 		return w.primary(nil)
 	case has && around.EmptyFallback:
 		return w.bare(http.StatusOK)
 	case has:
 		return fallback
-	case (o.refused || o.full) && named:
+	case o.why == refused && named:
 		return rejected
-	case o.refused, o.full:
+	case o.why == refused:
 		return w.bare(http.StatusServiceUnavailable)
 	default:
 		return answer{status: http.StatusBadGateway, class: w.bare(http.StatusBadGateway).class}

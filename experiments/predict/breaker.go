@@ -26,6 +26,8 @@ type breaker struct {
 	during   int // the phase of counted
 	skipped  int // outcomes that were to open it, in a row
 	tally    tally
+	cut      time.Duration            // of what the breaker gives a call; 0: no limit
+	waiting  map[model.Token][]func() // who asks anew when that call is over
 }
 
 // tally is what a breaker has counted since its launch.
@@ -43,12 +45,11 @@ type change struct {
 type permit struct {
 	mutant.Permit
 
-	ok bool
 	at time.Duration
 }
 
 func newBreaker(w *playing, b assert.Breaker, instance string) (*breaker, error) {
-	out := &breaker{playing: w, name: b.Name, instance: instance, declared: b.Config, failure: b.Failure}
+	out := &breaker{playing: w, name: b.Name, instance: instance, declared: b.Config, failure: b.Failure, waiting: map[model.Token][]func(){}}
 	config := b.Config
 	if w.defect.concernsBreaker(b.Name) {
 		out.defect = w.defect
@@ -57,34 +58,43 @@ func newBreaker(w *playing, b assert.Breaker, instance string) (*breaker, error)
 		}
 	}
 	m := out.defect.mutant
-	made, err := m.Build(config, m.BaseModel(config), w.clock())
+	var other *model.Config
+	if out.defect.leavesModel() {
+		other = out.modelled(b)
+	}
+	made, err := m.Build(config, other, w.clock())
 	if err != nil {
 		return nil, fmt.Errorf("play breaker %s: %w", b.Name, err)
 	}
 	if m.Breaker.Failure != nil {
 		m.Breaker.Failure(&out.failure)
 	}
+	if other != nil && !m.Around.NoTimeout {
+		out.cut = other.Count.Timeout
+	}
 	out.made, out.state = made, made.State()
 	return out, nil
 }
 
 // acquire asks for a call.
-func (b *breaker) acquire() permit {
+func (b *breaker) acquire() (permit, model.Answer) {
 	said, answer := b.made.Acquire(b.clock())
-	p := permit{Permit: said, ok: answer == model.Admitted, at: b.now}
-	if p.ok {
+	switch answer {
+	case model.Admitted:
 		b.tally.admitted++
-	} else {
+	case model.Rejected:
 		b.tally.rejected++
+	case model.Waits:
 	}
 	b.note()
-	return p
+	return permit{said, b.now}, answer
 }
 
-// record takes the outcome of a call that was let through.
-func (b *breaker) record(p permit, o mutant.Outcome) {
+// record takes the outcome of a call that was let through. masked tells that the call is
+// answered with the breaker's own error although it was made.
+func (b *breaker) record(p permit, o mutant.Outcome) (masked bool) {
 	if p.Stray {
-		return
+		return false
 	}
 	if b.during != b.phase {
 		b.during, b.counted = b.phase, 0
@@ -94,11 +104,12 @@ func (b *breaker) record(p permit, o mutant.Outcome) {
 		b.tally.failed++
 	}
 	if b.tooLate(o) {
-		return
+		return false
 	}
-	b.made.Record(b.clock(), p.Permit, o)
+	masked = b.made.Record(b.clock(), p.Permit, o)
 	b.note()
 	b.opens()
+	return masked
 }
 
 // tooLate reports whether an outcome is overlooked that would open the breaker, which
@@ -136,10 +147,10 @@ func (b *breaker) opens() {
 	}
 }
 
-// release ends a call that was let through without an outcome.
-func (b *breaker) release(p permit) {
+// ignore ends a call that was let through and was not made.
+func (b *breaker) ignore(p permit) {
 	if !p.Stray {
-		b.made.Release(b.clock(), p.Permit)
+		b.made.Ignore(b.clock(), p.Permit)
 		b.note()
 	}
 }

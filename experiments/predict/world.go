@@ -118,8 +118,13 @@ func (w *playing) at(t time.Duration, do func()) { w.agenda.add(max(t, w.now), d
 // at the instant of something else, so that what is apart in the real world is
 // apart here.
 func (w *playing) after(d time.Duration, do func()) {
+	w.at(w.now+d+w.shift(d/10+999), do)
+}
+
+// shift is another duration up to most each time.
+func (w *playing) shift(most time.Duration) time.Duration {
 	w.draws++
-	w.at(w.now+d+pace.Between(pace.Draw(w.plan.Seed, w.draws), 0, d/10+999), do)
+	return pace.Between(pace.Draw(w.plan.Seed, w.draws), 0, most)
 }
 
 func (w *playing) mark(k trace.MarkKind, subject, text string) {
