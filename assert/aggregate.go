@@ -34,6 +34,10 @@ func perCall(r Rule) bool {
 		return true
 	case DownstreamRate:
 		return r.By != "" && r.Of != RateAnswers
+	case RetryAmplification:
+		return false // Totals bound it.
+	case retryRule:
+		return true
 	case FallbackShare:
 		return slices.Contains(r.Of, SetShort) || slices.Contains(r.Of, SetFailed)
 	default:

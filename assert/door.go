@@ -144,7 +144,7 @@ func (e *evidence) shutIn(injector string, a Assertion) (trace.Blind, bool) {
 // in it that was not seen. What rules about answers leave open they have said themselves.
 func harmOfDoor(r Rule) harm {
 	switch r := r.(type) {
-	case StaysClosed, Leak, DownstreamConcurrency, DownstreamRate, HerdPeak:
+	case StaysClosed, Leak, DownstreamConcurrency, DownstreamRate, HerdPeak, retryRule:
 		return voidsPass
 	case ShortLatency:
 		return voidsAll

@@ -54,6 +54,10 @@ func harmOf(r Rule, c Check) harm {
 		return harmOfLateness(r)
 	case checkFired:
 		return harmOfFault(r)
+	case checkShorts:
+		if _, ok := r.(retryRule); ok {
+			return harmless // Attempts are counted, and who has none was not tried again.
+		}
 	case checkDoor:
 		if clientSide(r) {
 			return harmless
@@ -99,7 +103,7 @@ func harmOfLateness(r Rule) harm {
 		return voidsAll
 	case ShortLatency, NeverStuck, Latency, RecoveryTime, Isolation, steadyState:
 		return voidsFail
-	case AbandonedAfter, DownstreamConcurrency, DownstreamRate:
+	case AbandonedAfter, RetrySpacing, CancelPropagates, DownstreamConcurrency, DownstreamRate:
 		return voidsMiss
 	case Opens:
 		return harmOfOpening(r)
@@ -127,8 +131,8 @@ func harmOfFault(r Rule) harm {
 	switch r.(type) {
 	case ShortLatency:
 		return harmless
-	case FallbackForbidden:
-		return voidsPass // a fallback where it must not be needs no fault to be wrong
+	case FallbackForbidden, RetryAttempts, RetryAmplification, RetryBudget, RetryForbidden, CancelPropagates:
+		return voidsPass // a fallback, or a retry, where it must not be needs no fault to be wrong
 	}
 	return voidsAll
 }
@@ -212,6 +216,8 @@ func about(r Rule) (breaker, injector string, targets []string) {
 		return "", "", r.Targets
 	case SLO:
 		return "", "", r.Targets
+	case retryRule:
+		return "", r.dependency(), nil
 	}
 	return breakerOf(r), "", nil
 }

@@ -82,6 +82,7 @@ func (w *world) call(phase string, n int, due time.Duration, over func()) {
 	w.at(w.now+w.draw(w.Net), func() { s.serve(c.ID, func(a reply) { w.at(w.now+w.draw(w.Net), func() { end(a) }) }) })
 	if w.ClientTimeout > 0 {
 		w.at(w.now+w.ClientTimeout, func() {
+			w.memory.left[c.ID] = !ended && w.Propagates
 			end(reply{err: trace.ErrTimeout, class: match.Unclassified})
 			if leave := w.leaving[c.ID]; leave != nil && w.Propagates {
 				w.at(w.now+w.draw(w.Net), leave)

@@ -57,6 +57,7 @@ type retry struct {
 	Backoff    span
 	Inside     bool // the breaker sees one call; else every attempt asks it
 	Rejections bool // also what the breaker rejected is tried again
+	policy
 }
 
 // stalls are pauses of the whole SUT process.
@@ -135,6 +136,7 @@ type world struct {
 	arrived map[string]int
 	paying  map[string]bool   // calls to the route that must not fall back
 	leaving map[string]func() // lets go of the dependency, by call
+	memory  memory
 	live    struct {
 		rejected int
 		open     bool
@@ -149,7 +151,7 @@ type pauseOf struct{ from, to time.Duration }
 func simulate(s setup) result {
 	w := &world{
 		setup: s, rng: rand.New(rand.NewPCG(s.Seed, 77)), epoch: time.Unix(1_700_000_000, 123_456_789),
-		arrived: map[string]int{}, paying: map[string]bool{}, leaving: map[string]func(){},
+		arrived: map[string]int{}, paying: map[string]bool{}, leaving: map[string]func(){}, memory: newMemory(),
 	}
 	w.primary, w.second = newDependency(w, "payments", script(s.Phases)), newDependency(w, "backup", fault.Script{})
 	for i := range max(1, s.Instances) {

@@ -161,6 +161,12 @@
 //	  - herd.peak: {max, window, baseline}  breaker
 //	  - herd.sync: {max, within}            breaker
 //	  - slo: {objective, good?, phases?, burn?: [{long, short?, max}, ..]}    targets (all)
+//	  - retry.max_attempts: {injector, exactly or max}
+//	  - retry.amplification: {injector, max, over (calls)}   over: calls or admitted
+//	  - retry.spacing: {injector, min?, max?, growth?, jitter?, retry_after?}
+//	  - retry.budget: {injector, ratio?, per_second?, burst?, window (10s)}
+//	  - retry.forbidden: {injector, methods (all), paths (all), targets (all)}
+//	  - cancel.propagates: {injector, within}
 //
 // A criterion is one line, as "primary.share >= 99.5%" or "latency.p99 <= 300ms".
 //
@@ -183,6 +189,9 @@
 //     than a status;
 //   - a time after which an attempt is given up that nothing in the phase, or not
 //     faultline's own client, waits for;
+//   - retries in a phase whose dependency does not fail, or of answers without Retry-After;
+//   - a cancellation of what nothing keeps under way for longer than faultline's own client
+//     waits, or that the reference service gives up by itself;
 //   - a recovery from no fault, or within a phase that is too short for it;
 //   - a breaker, or a count of attempts, at an injector that passes connections on;
 //   - a herd without clients that think, or without instances that are told apart;

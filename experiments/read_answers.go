@@ -75,6 +75,11 @@ func (a *assertion) sentTo() []string {
 	if !v.Exists() {
 		return nil
 	}
+	return a.targetsAt(v)
+}
+
+// targetsAt reads targets to which the phase sends calls.
+func (a *assertion) targetsAt(v yamldoc.Value) []string {
 	items := v.Items()
 	for _, item := range items {
 		p, ok := a.plan.phase(a.in)

@@ -31,6 +31,7 @@ func ruleKinds() []string {
 		assert.MetricAgrees{},
 	}
 	rules = append(rules, rateRules()...)
+	rules = append(rules, retryRules()...)
 	kinds := make([]string, len(rules))
 	for i, rule := range rules {
 		kinds[i] = rule.Kind()

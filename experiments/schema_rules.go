@@ -59,6 +59,7 @@ func ruleSchemas() map[string]ruleSchema {
 	}
 	maps.Copy(all, reportSchemas())
 	maps.Copy(all, rateSchemas())
+	maps.Copy(all, retrySchemas())
 	return all
 }
 
