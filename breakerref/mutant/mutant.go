@@ -53,6 +53,11 @@ type Needs struct {
 	CallWindow bool // a window of calls
 	HalfOpen   bool // a state in which probes are limited
 	Library    bool // Resilience4j's breaker: no model of another has what goes wrong
+
+	Retry, TimeLimiter, Bulkhead, Limiter bool
+
+	LimitKey bool // a rate limiter for each value of a header
+	Order    bool // policies that nest otherwise than they do where nobody says how
 }
 
 // Change is what is wrong with a breaker. Nil is nothing.
@@ -67,17 +72,28 @@ type Change struct {
 
 // Around is what is wrong with the service around its breaker. The zero value is nothing.
 type Around struct {
-	NoTimeout      bool          // it waits for the dependency without end
-	SlowReject     time.Duration // so much later is answered what the breaker rejects
-	FallbackAlways bool          // the fallback answers although the dependency did
-	EmptyFallback  bool          // the fallback has nothing, which is served as a success
-	NoFallback     bool          // there is none
-	HidesRejected  bool          // its counter shows half of what it rejects
+	NoTimeout     bool          // it waits for the dependency without end
+	SlowReject    time.Duration // so much later is answered what the breaker rejects
+	HidesRejected bool          // its counter shows half of what it rejects
+
+	Policies     func(*Policies) // what is set wrongly, see Mutant.Set
+	Limiter      Limiter
+	LimitStatus  int  // of what the rate limiter rejects, in place of 429; 0: that
+	NoRetryAfter bool // of what it rejects
+	LeaksPlaces  bool // the bulkhead loses a place with each call that fails
+	SharesPlaces bool // all dependencies have one bulkhead
+
+	FallbackAlways     bool // the fallback answers although the dependency did
+	EmptyFallback      bool // the fallback has nothing, which is served as a success
+	NoFallback         bool // there is none
+	FallbackEverywhere bool // routes without one have that of the rest
+	FallbackCalls      bool // the dependency is called once more in place of what the breaker rejects
 }
 
 // All are all mutants, those of one part together.
 func All() []Mutant {
-	return slices.Concat(opening(), counting(), waiting(), probing(), admitting(), reporting(), around())
+	return slices.Concat(opening(), counting(), waiting(), probing(), admitting(), reporting(),
+		retries(), timeouts(), bulkheads(), limiters(), fallingBack())
 }
 
 // Find returns the mutant of a name.

@@ -22,7 +22,7 @@ func TestTheRegistry(t *testing.T) {
 	}
 	name := regexp.MustCompile(`^[a-z0-9]+(_[a-z0-9]+)*$`)
 	names, says := map[string]bool{}, map[string]bool{}
-	bases := append([]string{mutant.Resilience4j}, model.Presets()...)
+	bases := append([]string{mutant.Resilience4j, "retry", "timelimit", "bulkhead", "limit", "sliding_log", "token_bucket"}, model.Presets()...)
 	for _, m := range all {
 		switch {
 		case !name.MatchString(m.Name) || names[m.Name]:

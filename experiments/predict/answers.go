@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/faultline-go/faultline/assert"
+	"github.com/faultline-go/faultline/breakerref/mutant"
 	"github.com/faultline-go/faultline/experiments"
 	"github.com/faultline-go/faultline/injector/fault"
 	"github.com/faultline-go/faultline/target/match"
@@ -31,6 +32,7 @@ type words struct {
 	classes    match.Classes
 	known      map[said]answer
 	empty      *fault.Respond // of a fallback that has nothing
+	fallback   *fault.Respond // of what no route serves; nil: there is none
 	forbidden  []assert.FallbackForbidden
 	timeouts   map[string]time.Duration // of a service whose inside is not known, by injector
 }
@@ -48,6 +50,9 @@ func newWords(plan *experiments.Plan) (*words, error) {
 	}
 	w := &words{classifier: c, classes: plan.Classes, known: map[said]answer{}}
 	w.timeouts, _ = timeouts(plan)
+	if ref := plan.SUT.Reference; ref != nil {
+		w.fallback = ref.Fallback
+	}
 	for _, a := range plan.Assertions {
 		if r, ok := a.Rule.(assert.FallbackForbidden); ok {
 			w.forbidden = append(w.forbidden, r)
@@ -115,6 +120,9 @@ func (w *words) primary(r *reply) answer {
 // reference is what faultline's own service answers; old is an answer that it has kept.
 func (w *words) reference(s *experiments.Reference, o outcome, old *fault.Respond, d defect) answer {
 	fallback, around := s.Fallback, d.mutant.Around
+	if around.FallbackEverywhere && fallback == nil {
+		fallback = w.fallback
+	}
 	if d.noFallback || around.NoFallback {
 		fallback, old = nil, nil
 	}
@@ -130,12 +138,26 @@ func (w *words) reference(s *experiments.Reference, o outcome, old *fault.Respon
 	case o.why == replied && o.reply.answer != nil:
 		return w.primary(&o.reply)
 	case o.why == limited:
-		return w.bare(http.StatusTooManyRequests)
+		return w.limited(around)
 	case o.why == refused, o.why.rejection():
 		return w.bare(http.StatusServiceUnavailable)
 	default:
 		return w.bare(http.StatusBadGateway)
 	}
+}
+
+// limited is what is answered to what the rate limiter rejects.
+func (w *words) limited(a mutant.Around) answer {
+	status, after := http.StatusTooManyRequests, "1" // How long it is, nothing here depends on.
+	if a.LimitStatus != 0 {
+		status = a.LimitStatus
+	}
+	if a.NoRetryAfter {
+		after = ""
+	}
+	said := w.bare(status)
+	said.after = after
+	return said
 }
 
 // foreign is what a service answers whose inside is not known.

@@ -25,6 +25,7 @@ type instance struct {
 	guessed  map[string]*way                 // of another one, by injector
 	workers  *room
 	words    *words
+	places   *places // the last bulkhead that was made; nil: none was
 }
 
 // request is a client's request.
@@ -39,6 +40,7 @@ type answer struct {
 	status int
 	class  string
 	err    trace.ErrKind
+	after  string // its Retry-After
 }
 
 func newSUT(w *playing) (*sut, error) {

@@ -241,7 +241,7 @@ func (w *playing) call(o order, over func()) {
 		ended = true
 		w.under--
 		c := &w.trace.Calls[n]
-		c.End, c.Status, c.Class, c.Err = w.now, a.status, a.class, a.err
+		c.End, c.Status, c.Class, c.Err, c.RetryAfter = w.now, a.status, a.class, a.err, a.after
 		if a.err == trace.ErrNone {
 			c.First = w.now
 		}
