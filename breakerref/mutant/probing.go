@@ -136,7 +136,7 @@ func late() []Mutant {
 		}
 	}
 	return []Mutant{
-		mutant("late_success_closes", "closes by the late success of a call that was let through before it opened", false, reopens, closes),
+		mutant("late_success_closes", "closes by the late success of a call that was let through before it opened", false, probes, reopens),
 		mutant("late_failure_reopens", "opens again by the late failure of a call that was let through before it opened", true, closes),
 	}
 }
