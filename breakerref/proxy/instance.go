@@ -36,8 +36,8 @@ func newInstance(cfg Config, number int) (*instance, error) {
 	if cfg.Workers > 0 {
 		at.workers = make(chan struct{}, cfg.Workers)
 	}
-	cfg.places = new(*semaphore)
-	main, err := newService(cfg, "primary", cfg.numbered(number))
+	shared := new(*semaphore)
+	main, err := newService(cfg, "primary", cfg.numbered(number), shared)
 	problems := []error{err}
 	at.main = main
 	for i, r := range cfg.Routes {
@@ -48,7 +48,7 @@ func newInstance(cfg Config, number int) (*instance, error) {
 		case (r.Service == nil) == (r.Respond == nil):
 			err = errors.New("it has either a service or an answer")
 		case r.Service != nil:
-			made.service, err = newService(cfg, fmt.Sprintf("route-%d", i+1), cfg.routed(*r.Service).numbered(number))
+			made.service, err = newService(cfg, fmt.Sprintf("route-%d", i+1), cfg.routed(*r.Service).numbered(number), shared)
 		default:
 			err = checkAnswer("the answer", r.Respond)
 		}

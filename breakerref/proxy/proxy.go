@@ -49,8 +49,6 @@ type Config struct {
 	Dial   func(ctx context.Context, network, addr string) (net.Conn, error)
 	Now    func() time.Time // the breakers' clock; nil: time.Now
 	Logger *slog.Logger     // nil: silent
-
-	places **semaphore // of the instance that is made: the last bulkhead
 }
 
 // Route is a path that is not served as the rest. Exactly one of Service and Respond

@@ -57,8 +57,8 @@ type service struct {
 }
 
 // newService returns a service, or all that is wrong with its configuration. name is the
-// breaker's if it has none of its own.
-func newService(cfg Config, name string, s Service) (*service, error) {
+// breaker's if it has none of its own; shared holds the last bulkhead of the instance.
+func newService(cfg Config, name string, s Service, shared **semaphore) (*service, error) {
 	primary, secondary, err := s.check()
 	if err != nil {
 		return nil, err
@@ -70,7 +70,7 @@ func newService(cfg Config, name string, s Service) (*service, error) {
 		primary: upstream{primary, s.Timeout, newTransport(cfg.Dial, s.Pool)},
 		cache:   newCache(s.CacheGood),
 		wrong:   s.Defect.mutant().Around,
-		shared:  cfg.places,
+		shared:  shared,
 	}
 	if made.breaker, err = newBreaker(cfg, name, s); err != nil {
 		return nil, err
@@ -112,7 +112,7 @@ func (s *service) policies() (all []policy, err error) {
 
 // semaphore is the bulkhead: its own, or, as a defect, that of all services.
 func (s *service) semaphore() (policy, error) {
-	if s.wrong.SharesPlaces && s.shared != nil && *s.shared != nil {
+	if s.wrong.SharesPlaces && *s.shared != nil {
 		return *s.shared, nil
 	}
 	made, err := newSemaphore(s.Policies, s.now)
@@ -120,9 +120,7 @@ func (s *service) semaphore() (policy, error) {
 		return nil, err
 	}
 	made.leaks = s.wrong.LeaksPlaces
-	if s.shared != nil {
-		*s.shared = made
-	}
+	*s.shared = made
 	return made, nil
 }
 
