@@ -148,14 +148,14 @@ func good(r *Report, all []*experiment, seeds []uint64, owns []time.Duration) []
 
 // bad are the looks at mutants, in real time or not: at each experiment that has a rule that
 // can name it.
-func bad(r *Report, all []*experiment, mutants []mutant.Mutant, real bool) []look {
+func bad(r *Report, all []*experiment, mutants []mutant.Mutant, timed bool) []look {
 	var looks []look
 	for _, m := range mutants {
 		at := r.add(m)
 		for _, x := range all {
 			if fits(m, x.plan) {
 				looks = append(looks, look{x, m, 1, predict.Quick()[0], func(vs []assert.Verdict) {
-					r.Mutants[at].judged(x.name, m, vs, real || guided(x.plan))
+					r.Mutants[at].judged(x.name, m, vs, timed || guided(x.plan))
 				}})
 			}
 		}

@@ -61,7 +61,7 @@ func (r *Report) add(m mutant.Mutant) int {
 
 // judged takes what was said of the mutant in an experiment. In real time a machine may be too
 // busy to say anything.
-func (d *Defect) judged(experiment string, m mutant.Mutant, vs []assert.Verdict, real bool) {
+func (d *Defect) judged(experiment string, m mutant.Mutant, vs []assert.Verdict, timed bool) {
 	for _, v := range vs {
 		id := experiment + "/" + v.ID
 		switch {
@@ -70,7 +70,7 @@ func (d *Defect) judged(experiment string, m mutant.Mutant, vs []assert.Verdict,
 			d.CaughtBy = append(d.CaughtBy, id)
 		default:
 			d.MissedBy = append(d.MissedBy, id)
-			if v.Result != assert.Pass && real {
+			if v.Result != assert.Pass && timed {
 				d.undecided = fmt.Sprintf("%s: %s", id, v.Reason)
 			}
 		}
