@@ -103,7 +103,7 @@ func harmOfLateness(r Rule) harm {
 		return voidsAll
 	case ShortLatency, NeverStuck, Latency, RecoveryTime, Isolation, steadyState:
 		return voidsFail
-	case AbandonedAfter, RetrySpacing, CancelPropagates, DownstreamConcurrency, DownstreamRate:
+	case AbandonedAfter, DownstreamConcurrency, DownstreamRate, RetrySpacing, CancelPropagates:
 		return voidsMiss
 	case Opens:
 		return harmOfOpening(r)
@@ -208,6 +208,8 @@ func about(r Rule) (breaker, injector string, targets []string) {
 		return "", r.Injector, nil
 	case DownstreamCalls:
 		return r.Breaker, r.Injector, nil
+	case retryRule:
+		return "", r.dependency(), nil
 	case DownstreamConcurrency:
 		return "", r.Injector, nil
 	case DownstreamRate:
@@ -216,8 +218,6 @@ func about(r Rule) (breaker, injector string, targets []string) {
 		return "", "", r.Targets
 	case SLO:
 		return "", "", r.Targets
-	case retryRule:
-		return "", r.dependency(), nil
 	}
 	return breakerOf(r), "", nil
 }

@@ -20,7 +20,28 @@ type passage struct {
 type stream struct {
 	key    string
 	passed []passage       // in the order of at
-	sends  []time.Duration // of the calls that asked, in order
+	sends  []time.Duration // of the calls that asked for it, in order
+}
+
+// arrivals are when they passed.
+func (s stream) arrivals() []time.Duration {
+	at := make([]time.Duration, 0, len(s.passed))
+	for _, p := range s.passed {
+		at = append(at, p.at)
+	}
+	return at
+}
+
+// within is what passed, each no earlier than so long before it was seen.
+func (s stream) within(off time.Duration) []passage {
+	out := make([]passage, 0, len(s.passed))
+	for _, p := range s.passed {
+		if p.lo == forever {
+			p.lo = 0
+		}
+		out = append(out, passage{max(p.lo, p.at-off), p.at, p.id})
+	}
+	return out
 }
 
 // streams are what was asked for and what passed, by key. Problem says why keys are not known.
@@ -36,10 +57,17 @@ func (r DownstreamRate) streams(e *evidence, a Assertion) (list []stream, proble
 		}
 		return by[key]
 	}
+	asks := func(*trace.Call) bool { return true }
+	if r.Of != RateAnswers {
+		asks = e.asking(r.Injector)
+	}
 	for _, s := range e.population(a.Phase, r.targets(e), "") {
-		if key, ok := keys(s.call); ok {
+		if key, ok := keys(s.call); ok && asks(s.call) {
 			of(key).sends = append(of(key).sends, s.call.Send)
 		}
+	}
+	if e.aggregate && r.Of != RateAnswers && r.By == "" {
+		of("").sends = e.asked(r.Injector, a.Phase)
 	}
 	r.each(e, a.Phase, func(p passage, c *trace.Call, _ bool) {
 		if key, ok := keys(c); ok {
@@ -116,11 +144,7 @@ type visitor func(p passage, c *trace.Call, direct bool)
 // each visits what passed in a phase, in any of those that are measured if it is empty.
 func (r DownstreamRate) each(e *evidence, phase string, visit visitor) {
 	if r.Of == RateAnswers {
-		for _, s := range e.population(phase, r.Targets, "") {
-			if c := s.call; c.Answered() && !r.rejected(c) {
-				visit(passage{c.Send, c.End, c.ID}, c, true)
-			}
-		}
+		r.answers(e, phase, visit)
 		return
 	}
 	in := func(at *trace.Attempt) bool { return at.Phase == phase || phase == "" && e.measured(at.Phase) }
@@ -135,6 +159,15 @@ func (r DownstreamRate) each(e *evidence, phase string, visit visitor) {
 	}
 	r.strangers(e, j.Orphans, in, visit)
 	r.strangers(e, j.NoID, in, visit)
+}
+
+// answers visits the calls that the SUT's own limiter let in.
+func (r DownstreamRate) answers(e *evidence, phase string, visit visitor) {
+	for _, s := range e.population(phase, r.Targets, "") {
+		if c := s.call; c.Answered() && !r.rejected(c) {
+			visit(passage{c.Send, c.End, c.ID}, c, true)
+		}
+	}
 }
 
 // strangers visits attempts whose calls are not known: each was decided since the oldest call
@@ -157,19 +190,13 @@ func (r DownstreamRate) strangers(e *evidence, all []trace.Attempt, in func(*tra
 }
 
 // decidedFrom is the earliest instant at which the k-th attempt of a call can have been let
-// through, or forever if that is not known.
+// through, or forever if that is not known. However late a busy machine sends, or notes
+// what came, it was let through between then and the arrival as it is noted.
 func decidedFrom(c *trace.Joined, k int) time.Duration {
-	switch {
-	case c.Attempts[k].Late || c.Attempts[k].Unread():
+	if c.Attempts[k].Late || c.Attempts[k].Unread() {
 		return forever
-	case k == 0:
-		return c.Call.Send
 	}
-	before := c.Attempts[k-1]
-	if before.Abandon != trace.None || before.Dep == trace.None || before.Dep > c.Attempts[k].Arr {
-		return c.Call.Send // It may ask several times at once.
-	}
-	return max(c.Call.Send, before.Dep-glimpse) // Its answer was there before that was noted.
+	return c.Call.Send // Also of a retry: when the attempt before it was over was noted only later.
 }
 
 // resolution is by how much arrivals differ in how long after their calls they come, in the

@@ -136,7 +136,7 @@ func misbehaviours() []misbehaviour {
 		{"waits always as long", func(s *setup) { s.Retry.Growth = 0 }, func(s setup) bool { return s.Retry.Growth > 0 && 2*s.Retry.Backoff.hi < s.Retry.Most }, []string{"grows"}},
 		{"does not do as asked", func(s *setup) { s.Retry.Honours = false }, always, []string{"asked"}},
 		{"has no budget", func(s *setup) { s.Retry.Capacity = 0 }, func(s setup) bool { return s.Retry.Capacity > 0 }, []string{"budget"}},
-		{"tries POST again", func(s *setup) { s.Retry.Spares = false }, func(s setup) bool { return s.Retry.Spares && s.Retry.Attempts > 1 }, []string{"forbidden"}},
+		{"tries POST again", func(s *setup) { s.Retry.Spares = false }, func(s setup) bool { return s.Retry.Spares && s.Retry.Attempts > 1 && s.Retry.Capacity == 0 }, []string{"forbidden"}},
 		{"does not cancel", func(s *setup) { s.Propagates = false }, func(s setup) bool { return s.Propagates }, []string{"cancels"}},
 		{"tries again for nobody", func(s *setup) { s.Retry.Stops = false }, func(s setup) bool {
 			return s.Propagates && s.Retry.Attempts > 1 && s.Retry.Backoff.hi < 50*ms && s.Phases[1].Faults[0].Action == fault.ActionHang

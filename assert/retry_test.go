@@ -105,6 +105,40 @@ func answersFirst(t *trace.Trace) {
 	}
 }
 
+// without takes attempts out of a trace.
+func without(t *trace.Trace, gone func(trace.Attempt) bool) {
+	t.Attempts = slices.DeleteFunc(t.Attempts, gone)
+}
+
+// coalesces has every second call wait for what another one gets.
+func coalesces(t *trace.Trace) {
+	without(t, func(a trace.Attempt) bool { return strings.HasSuffix(a.ID, "1") || strings.HasSuffix(a.ID, "3") })
+}
+
+// dies has the SUT die half-way: nothing that was under way then, or came later, is answered.
+func dies(t *trace.Trace) {
+	const at = 5 * time.Second
+	t.Marks = append(t.Marks, trace.Mark{At: at, Kind: trace.MarkExit})
+	for i := range t.Calls {
+		if c := &t.Calls[i]; c.End > at {
+			c.End, c.Status, c.Err = max(c.Send, at), 0, trace.ErrReset
+		}
+	}
+	without(t, func(a trace.Attempt) bool { return a.Arr > at })
+	for i := range t.Attempts {
+		if a := &t.Attempts[i]; a.Done() > at {
+			a.Dep, a.Abandon = trace.None, at
+		}
+	}
+}
+
+// streams has each attempt become one.
+func streams(t *trace.Trace) {
+	for i := range t.Attempts {
+		t.Attempts[i].Stream, t.Attempts[i].Closed = true, t.Attempts[i].Done()+time.Second
+	}
+}
+
 func retryGoldens() []retried {
 	const pass, fail, dunno = assert.Pass, assert.Fail, assert.Inconclusive
 	noIDs := func(s *setup) { s.Aggregate = true }
@@ -131,6 +165,14 @@ func retryGoldens() []retried {
 		{name: "answers before it calls", trace: answersFirst, rule: exactly(3), want: dunno},
 		{name: "answers before it calls, one too many", with: attempts(4), trace: answersFirst, rule: mostTries(3), want: fail},
 		{name: "no ids", with: noIDs, rule: exactly(3), want: dunno},
+		{name: "some calls wait for what others get", trace: coalesces, rule: exactly(3), want: dunno},
+		{name: "some calls wait for what others get, one too many", with: attempts(4), trace: coalesces, rule: exactly(3), want: fail},
+		{name: "dies half-way", trace: dies, rule: exactly(3), want: pass},
+		{name: "dies half-way, one too few", with: attempts(2), trace: dies, rule: exactly(3), want: fail},
+		{name: "attempts become streams", trace: streams, rule: exactly(3), want: dunno},
+		{name: "two instances", with: both(opening, briefly(40), func(s *setup) { s.Instances = 2 }), rule: exactly(3), want: pass},
+		{name: "pauses", with: func(s *setup) { s.Stalls = stalls{Every: 500 * ms, Took: span{50 * ms, 200 * ms}} }, rule: exactly(3), want: pass},
+		{name: "a door that is shut", with: func(s *setup) { s.Phases[1].Faults = shutting(fault.ActionRefuse) }, rule: mostTries(3), want: dunno},
 		{name: "clients that do not wait", with: func(s *setup) { s.ClientTimeout = 100 * ms }, rule: exactly(3), want: dunno},
 
 		{name: "three times the load", rule: amplified(1.1, assert.OverCalls), want: fail},
@@ -247,6 +289,8 @@ func cancelGoldens() []retried {
 		{name: "lets go before", with: both(leaves(3*time.Second), attempts(1)), rule: cancels, want: dunno},
 		{name: "no client leaves", rule: cancels, want: dunno},
 		{name: "lets go when its client leaves, no ids", with: both(leaves(300*ms), func(s *setup) { s.Aggregate = true }), rule: cancels, want: dunno},
+		{name: "dies, and so lets go", with: leaves(300 * ms), trace: dies, rule: cancels, want: pass},
+		{name: "dies, and did not let go before", with: both(leaves(300*ms), keeps), trace: dies, rule: cancels, want: fail},
 		{name: "lets go, of an outage that is too short", with: both(leaves(300*ms), keeps, attempts(1), func(s *setup) { s.Phases[1].Duration = 320 * ms }), rule: cancels, want: dunno},
 	}
 }
@@ -278,4 +322,72 @@ func TestRetryVerdicts(t *testing.T) {
 		}
 	}
 	compare(t, "retries.txt", b.String())
+}
+
+// No rule about retries passes where nothing happened, or on one sample; each has a verdict that
+// passes, one that fails and one that does neither.
+func TestNoRetriesNeverPass(t *testing.T) {
+	all := slices.Concat(retryGoldens(), spacingGoldens(), budgetGoldens(), cancelGoldens())
+	full := simulate(insistent())
+	quiet := *full.trace
+	quiet.Attempts = nil
+	traces := map[string]*trace.Trace{"empty": {}, "phases only": {Phases: full.trace.Phases, Marks: full.trace.Marks}, "no attempt": &quiet}
+	for _, p := range full.trace.Phases {
+		traces["one call of "+p.Name] = thin(full.trace, p.Name)
+	}
+	seen := map[string]bool{}
+	for name, tr := range traces {
+		spec := full.spec
+		for _, g := range all {
+			seen[g.rule.Kind()+" "+string(g.want)] = true
+			for _, phase := range []string{"", "outage", "end"} {
+				spec.Assertions = append(spec.Assertions, assert.Assertion{ID: g.name, Phase: phase, Rule: g.rule})
+			}
+		}
+		for _, v := range assert.Evaluate(spec, tr).Verdicts {
+			if v.Result == assert.Pass || v.Result == assert.Fail && !strings.HasPrefix(name, "one call") {
+				t.Errorf("%s trace: %s of %q in phase %q is %s: %s", name, v.Kind, v.ID, v.Phase, v.Result, v.Observed)
+			}
+		}
+	}
+	for _, kind := range []string{"retry.max_attempts", "retry.amplification", "retry.spacing", "retry.budget", "retry.forbidden", "cancel.propagates"} {
+		for _, r := range []assert.Result{assert.Pass, assert.Fail, assert.Inconclusive} {
+			if !seen[kind+" "+string(r)] {
+				t.Errorf("%s has no golden verdict that is %s", kind, r)
+			}
+		}
+	}
+}
+
+// A machine without free CPU excuses waits and cancellations that miss by less than it makes of
+// them, and nothing else.
+func TestCrowdExcusesLateRetries(t *testing.T) {
+	cancels := assert.CancelPropagates{Injector: "payments", Within: 100 * ms}
+	hangs := func(after time.Duration) func(*setup) {
+		return func(s *setup) {
+			s.Phases[1].Faults, s.ClientTimeout, s.SUTTimeout, s.Retry.Attempts = hanging(), 300*ms, after, 1
+		}
+	}
+	for name, c := range map[string]struct {
+		with func(*setup)
+		rule assert.Rule
+		want assert.Result
+	}{
+		"lets go late":         {hangs(800 * ms), cancels, assert.Inconclusive},
+		"lets go far too late": {hangs(1900 * ms), cancels, assert.Fail},
+		"waits a little long":  {waits(300*ms, 400*ms, 0), spaced(func(r *assert.RetrySpacing) { r.Max = 250 * ms }), assert.Inconclusive},
+		"waits far too long":   {waits(1500*ms, 1600*ms, 0), spaced(func(r *assert.RetrySpacing) { r.Max = 250 * ms }), assert.Fail},
+		"makes one too many":   {attempts(4), exactly(3), assert.Fail},
+	} {
+		s := insistent()
+		c.with(&s)
+		r := simulate(s)
+		for at := 250 * ms; at < 12*time.Second; at += 250 * ms {
+			r.trace.Marks = append(r.trace.Marks, trace.Mark{At: at, Dur: 250 * ms, Kind: trace.MarkPressure, Text: "0.9"})
+		}
+		r.spec.Assertions = []assert.Assertion{{ID: "this", Phase: "outage", Rule: c.rule}}
+		if v := assert.Evaluate(r.spec, r.trace).Verdicts[0]; v.Result != c.want {
+			t.Errorf("%s: %s, want %s: %s; %s", name, v.Result, c.want, v.Observed, v.Reason)
+		}
+	}
 }

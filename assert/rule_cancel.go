@@ -63,7 +63,7 @@ func (r CancelPropagates) judge(e *evidence, a Assertion) Verdict {
 	j := e.joinOf(r.Injector)
 	for i := range j.Calls {
 		c := &j.Calls[i]
-		r.patience(l, c, slack)
+		r.patience(e, l, c, slack)
 		if c.Call.Phase != a.Phase && (a.Phase != "" || !e.measured(c.Call.Phase)) || !leaves(&c.Call) || touched(j.Blind, &c.Call) {
 			continue
 		}
@@ -76,10 +76,11 @@ func (r CancelPropagates) judge(e *evidence, a Assertion) Verdict {
 }
 
 // patience takes in how long the SUT waits for an attempt whose client still waits.
-func (r CancelPropagates) patience(l *leaving, c *trace.Joined, slack time.Duration) {
+func (r CancelPropagates) patience(e *evidence, l *leaving, c *trace.Joined, slack time.Duration) {
 	for i := range c.Attempts {
 		at := &c.Attempts[i]
-		if at.Abandon == trace.None || at.Late || leaves(&c.Call) && at.Abandon >= c.Call.End-slack {
+		died := e.exited > 0 && at.Abandon >= e.exited-slack
+		if at.Abandon == trace.None || at.Late || died || leaves(&c.Call) && at.Abandon >= c.Call.End-slack {
 			continue
 		}
 		if kept := at.Abandon - at.Arr; l.own == 0 || kept < l.own {

@@ -21,12 +21,15 @@ import (
 // certain, and more of them that may be: more than Max of the certain ones fail, and it
 // passes when there are no more than Max of either.
 //
-// To pass, the load must have been able to show more: had each call stayed at the dependency
+// Calls that were answered well without an attempt, as by a cache, ask for nothing.
+//
+// To pass, half of the attempts stay for 20 ms, and the load must have been able to show more: had each call stayed at the dependency
 // for as long as calls do, there would have been 1.5 times Max at once; or, of a load that
 // waits for its answers, 1.5 times Max calls were under way on average, and three quarters of
 // Max at the dependency. With Reaches, Max has to have been used as well, for certain: a
 // bulkhead of 20 that lets 10 through is as wrong as one that lets 30 through. It fails only
-// where the load asked for 1.5 times Max and no breaker can have kept calls away.
+// where the rate of the load asked for 1.5 times Max, for ten times as long as an attempt stays,
+// and no breaker can have kept calls away.
 type DownstreamConcurrency struct {
 	Injector string
 	Max      int
@@ -61,7 +64,7 @@ func (r DownstreamConcurrency) judge(e *evidence, a Assertion) Verdict {
 		out.Evidence = append(out.Evidence, cmp.Or(all[k].attempt.ID, nameOf(all[k].attempt, nil)))
 	}
 	need := overload * float64(r.Max)
-	wanted := e.demand(r.Injector, a.Phase, all, windows)
+	asked := e.demand(r.Injector, a.Phase, all, windows)
 	switch {
 	case sure.depth > r.Max:
 		out.Result, out.miss = Fail, sure.over
@@ -70,9 +73,11 @@ func (r DownstreamConcurrency) judge(e *evidence, a Assertion) Verdict {
 		out.Reason = "some of those that may have been under way together were given up, or are streams, or had waited at a shut door: when the SUT let go of them is not known that well"
 		out.Remedy = "let the dependency answer before the SUT gives up"
 	case r.Reaches && sure.depth < r.Max:
-		r.unused(e, a, &out, wanted, may.depth)
-	case wanted < need && !r.waitedFor(e, a, all, windows):
-		out.Reason = fmt.Sprintf("the load asks for %s at once, so that a larger limit would not show; %s are needed", about1(wanted), about1(need))
+		r.unused(e, a, &out, asked, may.depth)
+	case asked.stay < 4*glimpse:
+		out.Reason, out.Remedy = r.tooQuick()
+	case max(asked.steady, asked.peak) < need && !r.waitedFor(e, a, all, windows):
+		out.Reason = fmt.Sprintf("the load asks for %s at once, so that a larger limit would not show; %s are needed", about1(max(asked.steady, asked.peak)), about1(need))
 		out.Remedy = r.harder()
 	default:
 		out.Result, out.Margin = Pass, fmt.Sprintf("%d of %d left", r.Max-sure.depth, r.Max)
@@ -84,16 +89,25 @@ func (r DownstreamConcurrency) judge(e *evidence, a Assertion) Verdict {
 }
 
 // unused judges a limit that was not reached for certain.
-func (r DownstreamConcurrency) unused(e *evidence, a Assertion, out *Verdict, wanted float64, may int) {
-	need := overload * float64(r.Max)
+func (r DownstreamConcurrency) unused(e *evidence, a Assertion, out *Verdict, asked demand, may int) {
+	const turns = 10
+	wanted, need := asked.steady, overload*float64(r.Max)
 	breaker := e.openAt(r.Injector, a)
 	switch {
+	case wanted >= need && asked.stay < 4*glimpse:
+		out.Reason, out.Remedy = r.tooQuick()
 	case breaker != "":
 		out.Reason = fmt.Sprintf("breaker %s was open in this phase, or may have been, and kept calls away", breaker)
 		out.Remedy = "ask this of a phase in which the breaker is closed"
 	case wanted < need:
 		out.Reason = fmt.Sprintf("the load asks for %s at once, %s are needed to be sure that %d are used", about1(wanted), about1(need), r.Max)
 		out.Remedy = r.harder()
+	case e.aggregate:
+		out.Reason = "attempts carry no id, so that calls which need none, as those that a cache answers, cannot be told from those that were kept away"
+		out.Remedy = "let the SUT pass traceparent (or a header or a token named in correlate.order) on to the dependency"
+	case asked.long < turns*asked.stay:
+		out.Reason = fmt.Sprintf("the phase lasts for %s, and an attempt for %s: what was under way before it may have kept places", short(asked.long), short(asked.stay))
+		out.Remedy = "make the phase longer"
 	case may < r.Max:
 		out.Result = Fail
 		out.Reason = fmt.Sprintf("the load asks for %s at once, and no more than %d came: a smaller limit, or a pool or a queue before it, keeps the others away", about1(wanted), may)
@@ -101,6 +115,12 @@ func (r DownstreamConcurrency) unused(e *evidence, a Assertion, out *Verdict, wa
 		out.Reason = fmt.Sprintf("there were %d at once only if some are counted of which it is not known when the SUT let go of them, or that overlap by less than %s", may, short(glimpse))
 		out.Remedy = "let the dependency take longer, and answer before the SUT gives up"
 	}
+}
+
+// tooQuick is the reason and the remedy where attempts leave the dependency so soon that they
+// hardly overlap.
+func (r DownstreamConcurrency) tooQuick() (reason, remedy string) {
+	return fmt.Sprintf("half of the attempts stay at the dependency for less than %s, so that more of them need not be seen to overlap", short(4*glimpse)), fmt.Sprintf("give %s more latency", r.Injector)
 }
 
 // harder says how more calls come to be under way.
@@ -123,11 +143,16 @@ func observedCrowd(sure, may crowding) string {
 	}
 }
 
-// demand is how many attempts the load of a phase asks for at once: the rate of its calls
-// times how long the dependency keeps one, or as many as were sent within half of the
-// time for which it keeps all but the quickest, where calls arrive faster than that.
-func (e *evidence) demand(injector, phase string, all []stint, windows []Interval) float64 {
-	sends := e.sendsTo(injector, phase)
+// demand is how many attempts the load of a phase asks for at once.
+type demand struct {
+	steady float64       // the rate of its calls times how long the dependency keeps one
+	peak   float64       // sent within half of the time for which it keeps all but the quickest, if calls arrive faster than that
+	stay   time.Duration // how long it keeps one
+	long   time.Duration // the phase
+}
+
+// demand is that of a phase.
+func (e *evidence) demand(injector, phase string, all []stint, windows []Interval) demand {
 	var stays, ways []time.Duration
 	sent := map[string]time.Duration{}
 	for i := range e.trace.Calls {
@@ -143,15 +168,17 @@ func (e *evidence) demand(injector, phase string, all []stint, windows []Interva
 			ways = append(ways, s.attempt.Arr-at)
 		}
 	}
-	if len(stays) == 0 || span(windows) == 0 {
-		return 0
+	d := demand{long: span(windows)}
+	if len(stays) == 0 || d.long == 0 {
+		return d
 	}
-	wanted := float64(len(sends)) * float64(quantile(stays, 0.5)) / float64(span(windows))
-	half := quantile(stays, 0.1) / 2
-	if len(ways) > 0 && quantile(ways, 0.9) < half {
-		wanted = max(wanted, float64(fullest(sends, half)))
+	sends := e.asked(injector, phase)
+	d.stay = quantile(stays, 0.5)
+	d.steady = float64(len(sends)) * float64(d.stay) / float64(d.long)
+	if half := quantile(stays, 0.1) / 2; len(ways) > 0 && quantile(ways, 0.9) < half {
+		d.peak = float64(fullest(sends, half))
 	}
-	return wanted
+	return d
 }
 
 // fullest is the most of some instants, which are in order, that lie within a time.

@@ -60,9 +60,13 @@ func (r HerdPeak) visit(e *evidence, a Assertion, v *view, vis *visit) Verdict {
 	base := Interval{e.endOf(r.Baseline) - may.width(), e.endOf(r.Baseline)}
 	start, _ := e.window(Assertion{Phase: r.Baseline})
 	switch {
-	case now == nil || then == nil || *now != *then:
+	case now == nil || then == nil:
 		out.Reason = "an open loop, or calls without a pause, cannot show whether clients come back all at once"
 		out.Remedy = "give this phase and the baseline the same load of clients with a think time"
+		return out
+	case *now != *then:
+		out.Reason = fmt.Sprintf("phase %s has other clients, so its arrivals cannot be compared", r.Baseline)
+		out.Remedy = "give both phases the same clients"
 		return out
 	case e.endOf(a.Phase) < sure.Hi:
 		out.Reason = fmt.Sprintf("the phase ends %s after the close, %s are needed", short(max(0, e.endOf(a.Phase)-vis.endAt.Lo)), short(herdFor))

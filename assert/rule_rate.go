@@ -23,15 +23,16 @@ const (
 // of Max. A fixed window that lets Max through at its end, and Max again at the beginning
 // of the next one, breaks both.
 //
-// The limiter decided between the sending of a call (of a retry: the end of the attempt
-// before it) and the arrival, or the end of the answer. It fails when there are no instants
-// in all these intervals at which it would have kept the bound. It passes when there are,
+// The limiter decided between the sending of a call and the arrival, or the end of the answer.
+// It fails when there are no instants in all these intervals at which it would have kept the
+// bound; no busy machine makes that so. It passes when there are,
 // even if the interval before each arrival is no longer than what arrivals differ by in
 // their delay, in the phase in which they differ the least: that is the resolution, and must
 // not be above a tenth of Window.
 //
-// To pass, 1.5 times of what is allowed must have been asked for; with Min, the fullest
-// stretch must hold as many. With By, the bounds hold for the calls of each value of that
+// To pass, 1.5 times of what is allowed must have been asked for (of arrivals: by calls that
+// were not answered well without one, as a cache does), and half of Max have passed
+// in some stretch; with Min, the fullest one must hold as many. With By, the bounds hold for the calls of each value of that
 // header apart, and one value has to have asked for so much. What arrived is not recorded
 // with its headers: they are those that the client sent.
 //
@@ -120,10 +121,7 @@ func (r DownstreamRate) worst(vs []Verdict, keys int) Verdict {
 
 // stream judges what came by one key; a verdict for want of load is Skipped.
 func (r DownstreamRate) stream(e *evidence, a Assertion, s stream, off time.Duration) Verdict {
-	at := make([]time.Duration, 0, len(s.passed))
-	for _, p := range s.passed {
-		at = append(at, p.at)
-	}
+	at := s.arrivals()
 	out := Verdict{Result: Inconclusive}
 	if off < forever {
 		out.Resolution = short(off)
@@ -133,19 +131,15 @@ func (r DownstreamRate) stream(e *evidence, a Assertion, s stream, off time.Dura
 		out.Observed = s.key + ": " + out.Observed
 	}
 	sure := slices.DeleteFunc(slices.Clone(s.passed), func(p passage) bool { return p.lo == forever })
-	late, worst := r.late(sure)
-	likely := make([]passage, 0, len(s.passed))
-	for _, p := range s.passed {
-		if p.lo == forever {
-			p.lo = 0
-		}
-		likely = append(likely, passage{max(p.lo, p.at-off), p.at, p.id})
-	}
-	tight, _ := r.late(likely)
+	_, worst := r.late(sure, false)
+	tight, _ := r.late(s.within(off), true)
 	switch {
-	case len(late) > 0:
-		out.Result, out.miss, out.Evidence = Fail, worst, late[:min(len(late), 10)]
-		out.Reason = fmt.Sprintf("%s came too early, up to %s before the limit allows, whenever in their time they were let through", plural(len(late), "call"), short(worst))
+	case worst > 0:
+		excess, _ := r.late(sure, true)
+		n := len(excess)
+		excess = slices.Compact(excess)
+		out.Result, out.Evidence = Fail, excess[:min(len(excess), 10)]
+		out.Reason = fmt.Sprintf("%s passed beyond what the limit allows, whenever since they were sent they were let through; as a whole they came up to %s too early", plural(n, "attempt"), short(worst))
 	case !r.asked(s.sends):
 		out.Result = Skipped
 		out.Reason = "the load asks for less than 1.5 times what is allowed, so that a larger limit would not show"
@@ -154,10 +148,13 @@ func (r DownstreamRate) stream(e *evidence, a Assertion, s stream, off time.Dura
 		out.Reason = fmt.Sprintf("in no phase are there %d of which it is known, within a tenth of %s, when they were let through", enough, short(r.Window))
 		out.Remedy = "take a longer window, or a phase before this one in which nothing makes calls wait"
 	case len(tight) > 0:
-		out.Reason = fmt.Sprintf("%s came earlier than the limit allows, if they were let through shortly before, but they may have been held up since", plural(len(tight), "call"))
+		out.Reason = fmt.Sprintf("%s passed beyond what the limit allows, if they were let through shortly before they came, but they may have been held up since", plural(len(tight), "call"))
 		out.Remedy = "lower the load so that calls do not wait for anything but the limiter, or run on a machine with more free CPU"
 	case r.Min > 0:
 		r.least(e, a, &out, at, off)
+	case 2*fullest(at, r.Window) < r.Max:
+		out.Reason = fmt.Sprintf("at most %d passed in %s, not even half of what may: something else keeps calls away", fullest(at, r.Window), short(r.Window))
+		out.Remedy = "ask this of a phase in which calls get through; ask for min if the limiter itself is too strict"
 	default:
 		out.Result, out.Margin = Pass, fmt.Sprintf("%d below the most", max(0, r.Max+r.Burst-fullest(at, r.Window)))
 	}
@@ -209,8 +206,9 @@ func (r DownstreamRate) asked(sends []time.Duration) bool {
 
 // late finds who came although the limit did not allow it, and by how much at most: each is
 // let through as early as can be, those that had to be through first before the others, which
-// is the best that any limiter can do.
-func (r DownstreamRate) late(all []passage) (ids []string, worst time.Duration) {
+// is the best that any limiter can do. Who came too early makes those after it wait, or is
+// left out, so that those are counted who are too many.
+func (r DownstreamRate) late(all []passage, leaveOut bool) (ids []string, worst time.Duration) {
 	byLo := slices.SortedFunc(slices.Values(all), func(a, b passage) int { return int(a.lo - b.lo) })
 	limit := limiter{rule: r}
 	var waiting []passage // in the order of at
@@ -224,10 +222,13 @@ func (r DownstreamRate) late(all []passage) (ids []string, worst time.Duration) 
 			i, _ := slices.BinarySearchFunc(waiting, byLo[next].at, func(p passage, at time.Duration) int { return int(p.at - at) })
 			waiting = slices.Insert(waiting, i, byLo[next])
 		}
-		if over := now - waiting[0].at; over > rounding {
+		over := now - waiting[0].at
+		if over > rounding {
 			ids, worst = append(ids, waiting[0].id), max(worst, over)
 		}
-		limit.take(now)
+		if over <= rounding || !leaveOut {
+			limit.take(now)
+		}
 		waiting = waiting[1:]
 	}
 	return ids, worst

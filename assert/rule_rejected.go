@@ -2,6 +2,7 @@ package assert
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -18,7 +19,8 @@ import (
 // Of a limiter before a dependency a call was rejected that made no attempt and was answered
 // with a status of 400 and above, or not at all; one that a cache or a fallback answered was
 // not. Of one at the SUT's own door it is a call that was answered with Status, 429 or 503, or
-// class rejected, or not at all. To pass, there are 20 of them, and of their connections five
+// class rejected, or not at all,
+// without an attempt at any dependency. To pass, there are 20 of them, and of their connections five
 // on which another call followed.
 type Rejection struct {
 	Status          int
@@ -48,10 +50,11 @@ func (r DownstreamRate) rejected(c *trace.Call) bool {
 // turned sums up what became of the calls that were rejected.
 type turned struct {
 	calls    []*trace.Call // rejected
-	silent   []*trace.Call // of these, not answered
+	silent   []*trace.Call // of these, left to hang
+	broken   []*trace.Call // of these, whose connection ended
 	other    []*trace.Call // of these, with another status
 	wordless []*trace.Call // of these, without a time to come again
-	cut      []*trace.Call // that followed on the connection of one of these, and were not answered
+	cut      []*trace.Call // that followed on the connection of one of these, which ended
 	followed int           // calls on such connections
 	known    map[string]bool
 }
@@ -68,17 +71,20 @@ func (r DownstreamRate) rejections(e *evidence, a Assertion) Verdict {
 	case len(t.silent) > 0:
 		out.Result, out.Evidence, out.miss = Fail, callsOf(t.silent), starved(t.silent)
 		out.Reason = "rejected calls were not answered: " + kinds(t.silent)
+	case r.Rejected.KeepsConnection && len(t.cut) >= certain:
+		out.Result, out.Evidence = Fail, callsOf(t.cut)
+		out.Reason = "the next call on the connection of one that was rejected was not answered: " + kinds(t.cut)
+	case len(t.broken) >= certain:
+		out.Result, out.Evidence = Fail, callsOf(t.broken)
+		out.Reason = "rejected calls were not answered: " + kinds(t.broken)
 	case len(t.wordless) > 0:
 		out.Result, out.Evidence = Fail, callsOf(t.wordless)
 		out.Reason = fmt.Sprintf("%s were rejected without a Retry-After of seconds or a date", plural(len(t.wordless), "call"))
-	case len(t.cut) >= certain:
-		out.Result, out.Evidence = Fail, callsOf(t.cut)
-		out.Reason = "the next call on the connection of one that was rejected was not answered: " + kinds(t.cut)
 	case len(t.calls) < enough:
 		out.Reason = fmt.Sprintf("%s rejected for certain %s, %d are needed", plural(len(t.calls), "call"), inPhase(a), enough)
 		out.Remedy = "send more calls than the limiter lets through"
-	case len(t.cut) > 0:
-		out.Reason = "a call on the connection of one that was rejected was not answered, which the SUT may have closed as it was idle: " + kinds(t.cut)
+	case len(t.broken)+len(t.cut) > 0:
+		out.Reason = fmt.Sprintf("%s on a connection that ended, which the SUT may have closed as it was idle: %s", plural(len(t.broken)+len(t.cut), "call"), kinds(append(t.broken, t.cut...)))
 		out.Remedy = "send calls without long pauses"
 	case r.Rejected.KeepsConnection && t.followed < few:
 		out.Reason = fmt.Sprintf("%s followed on a connection on which one had been rejected, %d are needed", plural(t.followed, "call"), few)
@@ -93,22 +99,15 @@ func (r DownstreamRate) rejections(e *evidence, a Assertion) Verdict {
 // the load, kept from being answered was not.
 func (r DownstreamRate) turnedAway(e *evidence, a Assertion) turned {
 	t := turned{known: map[string]bool{}}
-	take := func(c *trace.Call, is bool) {
-		if is && !e.excused(c) && (c.Phase == a.Phase || a.Phase == "" && e.measured(c.Phase)) {
+	take := func(c *trace.Call) {
+		if !e.excused(c) && (c.Phase == a.Phase || a.Phase == "" && e.measured(c.Phase)) {
 			t.add(c, *r.Rejected)
 		}
 	}
 	if r.Of == RateAnswers {
-		for _, s := range e.population(a.Phase, r.Targets, "") {
-			take(s.call, !s.call.Answered() || r.rejected(s.call))
-		}
+		r.atDoor(e, take)
 	} else {
-		j := e.joinOf(r.Injector)
-		for i := range j.Calls {
-			const bad = 400
-			c := &j.Calls[i]
-			take(&c.Call, c.Kind == trace.Lost || c.Kind == trace.Short && c.Call.Status >= bad)
-		}
+		r.before(e, take)
 	}
 	if r.Rejected.KeepsConnection {
 		r.follow(e, &t)
@@ -116,9 +115,55 @@ func (r DownstreamRate) turnedAway(e *evidence, a Assertion) turned {
 	return t
 }
 
+// atDoor visits the calls that the SUT's own limiter rejected, or left to hang.
+func (r DownstreamRate) atDoor(e *evidence, take func(*trace.Call)) {
+	lost := e.lostEverywhere()
+	for i := range e.trace.Calls {
+		c := &e.trace.Calls[i]
+		mine := len(r.Targets) == 0 || slices.Contains(r.Targets, c.Target)
+		if mine && (!c.Answered() && lost(c) || c.Answered() && r.rejected(c)) {
+			take(c)
+		}
+	}
+}
+
+// before visits the calls that a limiter before a dependency rejected, or left to hang.
+func (r DownstreamRate) before(e *evidence, take func(*trace.Call)) {
+	const bad = 400
+	j := e.joinOf(r.Injector)
+	for i := range j.Calls {
+		if c := &j.Calls[i]; c.Kind == trace.Lost || c.Kind == trace.Short && c.Call.Status >= bad {
+			take(&c.Call)
+		}
+	}
+}
+
+// lostEverywhere tells of a call without an answer whether it reached none of the dependencies
+// of its target for certain: one that did was let in, whatever became of it then.
+func (e *evidence) lostEverywhere() func(*trace.Call) bool {
+	reached := map[string]bool{}
+	for _, t := range e.spec.Targets {
+		for _, injector := range t.DependsOn {
+			j := e.joinOf(injector)
+			for i := range j.Calls {
+				if c := &j.Calls[i]; c.Call.Target == t.Name && c.Kind != trace.Lost {
+					reached[c.Call.ID] = true
+				}
+			}
+		}
+	}
+	return func(c *trace.Call) bool { return !reached[c.ID] }
+}
+
 // excused reports whether a call went without an answer for another reason than a limiter's.
+// One that faultline stopped at the end of its load, or that went on for longer than this
+// process stood still, had been left to hang if that was for long.
 func (e *evidence) excused(c *trace.Call) bool {
-	return c.Err == trace.ErrCanceled || c.Err == trace.ErrRefused || !c.Answered() && (e.stalled(c.Send, c.End) || e.exited > 0)
+	if c.Answered() {
+		return false
+	}
+	short := c.End-c.Send-e.slept(c.Send, c.End) <= starvation
+	return c.Err == trace.ErrRefused || e.exited > 0 || short && (c.Err == trace.ErrCanceled || e.stalled(c.Send, c.End))
 }
 
 // add counts a call that was rejected.
@@ -126,8 +171,10 @@ func (t *turned) add(c *trace.Call, want Rejection) {
 	t.calls = append(t.calls, c)
 	t.known[c.ID] = true
 	switch {
-	case !c.Answered():
+	case c.Err == trace.ErrTimeout, c.Err == trace.ErrCanceled:
 		t.silent = append(t.silent, c)
+	case !c.Answered():
+		t.broken = append(t.broken, c)
 	case c.Status != want.Status:
 		t.other = append(t.other, c)
 	case want.RetryAfter && !comesAgain(c.RetryAfter):
@@ -161,4 +208,5 @@ func (r DownstreamRate) follow(e *evidence, t *turned) {
 		}
 		next[c.Port] = c
 	}
+	slices.Reverse(t.cut)
 }

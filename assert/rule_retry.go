@@ -83,38 +83,41 @@ type retries struct {
 	alone    int             // tries that were answered well at once, in the whole run
 	again    int             // tries of which every attempt was answered well, and there were several
 	slack    time.Duration
-	closed   map[*view]stays
 	library  bool // the HTTP library sends again by itself, as was seen
 }
 
 // retriesOf collects the tries of the calls of an assertion's phase.
 func (e *evidence) retriesOf(injector string, a Assertion) *retries {
-	r := &retries{e: e, injector: injector, a: a, join: e.joinOf(injector), slack: e.noticed(injector), closed: map[*view]stays{}}
+	r := &retries{e: e, injector: injector, a: a, join: e.joinOf(injector), slack: e.noticed(injector)}
 	for i := range r.join.Calls {
 		for _, t := range r.split(&r.join.Calls[i]) {
 			r.library = r.library || slices.Contains(t.links, linkResend)
 		}
 	}
 	for i := range r.join.Calls {
-		c := &r.join.Calls[i]
-		ts := r.split(c)
-		for _, t := range ts {
-			r.habit(t)
-		}
-		if c.Call.Phase != a.Phase && (a.Phase != "" || !e.measured(c.Call.Phase)) {
-			continue
-		}
-		r.calls = append(r.calls, c)
-		if r.clouded(c) {
-			r.unclear++
-			continue
-		}
-		for _, t := range ts {
-			r.after += one(t.call.Answered() && t.last().Arr > t.call.End)
-		}
-		r.all = append(r.all, ts...)
+		r.take(&r.join.Calls[i])
 	}
 	return r
+}
+
+// take takes in a call: of the whole run for the habits of the SUT, and of the phase for the rest.
+func (r *retries) take(c *trace.Joined) {
+	ts := r.split(c)
+	for _, t := range ts {
+		r.habit(t)
+	}
+	if c.Call.Phase != r.a.Phase && (r.a.Phase != "" || !r.e.measured(c.Call.Phase)) {
+		return
+	}
+	r.calls = append(r.calls, c)
+	if r.clouded(c) {
+		r.unclear++
+		return
+	}
+	for _, t := range ts {
+		r.after += one(t.call.Answered() && t.last().Arr > t.call.End)
+	}
+	r.all = append(r.all, ts...)
 }
 
 // clouded reports whether attempts of a call may have left no sign, or one that nobody
@@ -241,7 +244,7 @@ func (r *retries) free(t *tries, until time.Duration) bool {
 		if b.Unit == UnitCall {
 			d.Hi = t.list[0].Arr
 		}
-		if slices.ContainsFunc(r.e.views[b.Name], func(v *view) bool { return v.mayBeOf(t.call) && !r.closedAt(v, d) }) {
+		if slices.ContainsFunc(r.e.views[b.Name], func(v *view) bool { return v.mayBeOf(t.call) && !v.closedFor(d) }) {
 			return false
 		}
 	}
@@ -253,39 +256,41 @@ func (v *view) mayBeOf(c *trace.Call) bool {
 	return v.era.in(c.Send) && (v.instance == "" || c.Instance == "" || v.instance == c.Instance)
 }
 
-// closedAt reports whether a breaker was closed during all of an interval. It must not have
-// been able to open and be open for a wait unseen; of one that ran before the trace began, as
-// many calls have come through as show that it is closed.
-func (r *retries) closedAt(v *view, d Interval) bool {
-	w, _ := r.e.window(r.a)
-	if _, ok := r.closed[v]; !ok {
-		r.closed[v] = v.closedFor(w)
+// closedFor reports whether a breaker was closed during all of an interval: it was inferred to be,
+// and it cannot have opened and been open for a wait unseen since it was closed for certain. That it
+// is by as many admissions in a row as close it from whatever state it was in (2N+10), or by its
+// close, or from the start of a service that was started for the run.
+func (v *view) closedFor(d Interval) bool {
+	i := slices.IndexFunc(v.segs, func(s segment) bool {
+		return s.state == StateClosed && s.from.Hi <= d.Lo && (s.last || d.Hi < s.to.Lo)
+	})
+	if i < 0 {
+		return false
 	}
-	sure, _ := r.closed[v].place(d)
-	return sure
+	since := v.segs[i].from.Hi
+	unsure := i == 0 && !v.fresh && since == 0 || i > 0 && v.segs[i-1].visit != nil && v.segs[i-1].visit.presumed
+	if from, ok := v.passedBefore(d.Lo, 2*v.permitted()+10); ok && from > since {
+		since, unsure = from, false
+	}
+	if unsure {
+		return false
+	}
+	_, hides := v.hidesOpen(v.shortest(), since, d.Hi)
+	return !hides
 }
 
-// closedFor are the stretches in which a breaker is closed for certain, as far as a window
-// asks.
-func (v *view) closedFor(w Interval) stays {
-	all := v.stays(StateClosed, w)
-	if len(all) == 0 || v.segs[0].state != StateClosed || v.fresh || v.segs[0].from.Hi != 0 {
-		return all
+// passedBefore is when the n-th admission before an instant was decided at the earliest, of those
+// that are of this instance for certain.
+func (v *view) passedBefore(t time.Duration, n int) (time.Duration, bool) {
+	for _, a := range slices.Backward(v.adm[:v.sentAfter(t-1)]) {
+		if a.ghost || a.hi > t {
+			continue
+		}
+		if n--; n == 0 {
+			return a.lo, true
+		}
 	}
-	n := 2*v.permitted() + 10
-	if len(v.adm) <= n || v.adm[n].lo >= v.segs[0].to.Lo {
-		return all
-	}
-	from := v.adm[n].lo
-	until := min(v.segs[0].to.Lo, w.Hi, v.adm[len(v.adm)-1].lo)
-	if _, hides := v.hidesOpen(v.shortest(), max(from, w.Lo), until); hides {
-		return all
-	}
-	all[0].sure = Interval{from, v.segs[0].to.Lo}
-	if v.segs[0].last {
-		all[0].sure.Hi = forever
-	}
-	return all
+	return 0, false
 }
 
 // unsaid says why attempts cannot be told to be retries at all, or nothing.

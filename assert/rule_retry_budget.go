@@ -164,26 +164,26 @@ func (r *retries) decision(t *tries, i int) Interval {
 	return d
 }
 
-// spent is a window by how much it holds.
-type spent struct {
+// budgeted is a window by how much it holds.
+type budgeted struct {
 	window    Interval
 	n, firsts int
 	allowed   float64
 }
 
 // beyond is by how much a window holds more than is allowed.
-func (f spent) beyond() float64 { return float64(f.n) - f.allowed }
+func (f budgeted) beyond() float64 { return float64(f.n) - f.allowed }
 
 // worst finds the window with most retries beyond what is allowed, of those that are certain.
 // A right budget keeps each window that ends with a retry, so those are looked at. It may have
 // been decided as long before it arrived as it waited, and with it all that was paid.
-func (r RetryBudget) worst(acc *accounts) spent {
-	var f spent
+func (r RetryBudget) worst(acc *accounts) budgeted {
+	var f budgeted
 	for i, last := range acc.retries.all {
 		w := Interval{last.Hi - r.Window, last.Hi}
 		slip := r.Window/10 + last.width()
 		firsts := acc.calls.touching(Interval{w.Lo - slip, w.Hi + slip})
-		got := spent{w, acc.retries.inside(w), firsts, r.allowed(firsts)}
+		got := budgeted{w, acc.retries.inside(w), firsts, r.allowed(firsts)}
 		if i == 0 || got.beyond() > f.beyond() {
 			f = got
 		}
@@ -192,12 +192,12 @@ func (r RetryBudget) worst(acc *accounts) spent {
 }
 
 // worstCase is the same of all that may be retries, against what was paid for certain.
-func (r RetryBudget) worstCase(acc *accounts) spent {
-	f := spent{allowed: r.allowed(0)}
+func (r RetryBudget) worstCase(acc *accounts) budgeted {
+	f := budgeted{allowed: r.allowed(0)}
 	for i, last := range acc.may.all {
 		w := Interval{last.Hi - r.Window, last.Hi}
 		firsts := acc.paid.inside(w)
-		got := spent{w, acc.may.touching(w), firsts, r.allowed(firsts)}
+		got := budgeted{w, acc.may.touching(w), firsts, r.allowed(firsts)}
 		if i == 0 || got.beyond() > f.beyond() {
 			f = got
 		}

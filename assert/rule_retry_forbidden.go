@@ -15,7 +15,9 @@ import (
 // The dependency has read both requests, so it fails also where the HTTP library may have sent
 // the second by itself, which the reason says; but not where an answer of HTTP/2 says that
 // the first was not looked at (REFUSED_STREAM, GOAWAY), after which any request may be sent again. It
-// passes by three such requests that had every reason to be tried once more, see [RetryAttempts].
+// passes by three such requests that had every reason to be tried once more, see [RetryAttempts]. A
+// SUT that has spent a budget of retries has no such reason, which nobody sees: ask it of the beginning
+// of an outage.
 //
 // That the SUT tries a rejection again cannot be seen at a dependency, which it does not reach.
 // What shows it is short.latency, bounded below one wait of the retry.

@@ -45,12 +45,12 @@ func (r RetrySpacing) growth(g *gaps, from, to *row) Verdict {
 	out := Verdict{Result: Inconclusive, Evidence: to.ids}
 	switch {
 	case a.Lo < fine*g.resolution:
-		out.Reason = fmt.Sprintf("a first attempt takes up to %s to arrive, too much to measure waits of %s", short(g.resolution), a)
+		out.Reason = fmt.Sprintf("first attempts take up to %s longer than the fastest to arrive, too much to measure waits of %s", short(g.resolution), a)
 		out.Remedy = "lower the rate, or let the SUT wait longer"
-	case b.Hi < want(a.Lo-g.resolution):
+	case b.Hi < want(a.Lo-g.sending):
 		out.Result = Fail
 		out.Reason = fmt.Sprintf("the wait after attempt %d (median within %s) is %s the one before (%s)", to.i, b, factor(ratioOf(int(b.Hi), int(max(a.Lo, 1)))), a)
-	case b.Lo-g.resolution < want(a.Hi):
+	case b.Lo-g.sending < want(a.Hi):
 		out.Reason = fmt.Sprintf("the median of the waits after attempt %d lies within %s, and the one before within %s: too wide to tell", to.i, b, a)
 		out.Remedy = "let more calls fail in this phase: four times as many halve the range"
 	default:
@@ -88,10 +88,10 @@ func (r RetrySpacing) spreads(g *gaps) Verdict {
 func (r RetrySpacing) spread(g *gaps, w *row) Verdict {
 	q1, mid, q3 := w.around(0.25), w.around(0.5), w.around(0.75)
 	out := Verdict{Result: Inconclusive, Evidence: w.ids}
-	least, most := share(q3.Lo-q1.Hi-g.resolution, mid.Hi), share(q3.Hi-q1.Lo, max(mid.Lo-g.resolution, 1))
+	least, most := share(q3.Lo-q1.Hi-g.resolution, mid.Hi), share(q3.Hi-q1.Lo, max(mid.Lo-g.sending, 1))
 	switch {
 	case mid.Lo < fine*g.resolution:
-		out.Reason = fmt.Sprintf("a first attempt takes up to %s to arrive, too much to see waits of %s differ", short(g.resolution), mid)
+		out.Reason = fmt.Sprintf("first attempts take up to %s longer than the fastest to arrive, too much to see waits of %s differ", short(g.resolution), mid)
 		out.Remedy = "lower the rate, or let the SUT wait longer"
 	case most < r.Jitter:
 		out.Result = Fail

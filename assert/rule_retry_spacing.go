@@ -15,13 +15,14 @@ import (
 // RetrySpacing says how long the SUT waits before it tries again: from the end o(d_i) of an
 // attempt to the arrival of the next one. What of it is not asked is zero.
 //
-// A gap holds the SUT's wait and what it takes to send, which the trace cannot take apart. The
-// resolution is how long the first attempts of the phase's calls took from their sending to
-// their arrival, at the 90th percentile: a pool that calls wait for shows in both.
+// A gap holds the SUT's wait and what it takes to send, which the trace cannot take apart. How long
+// that may be is how long the first attempts of the phase's calls took from their sending to
+// their arrival, at the 90th percentile: a pool that calls wait for shows in both. The resolution
+// is by how much longer that was than the fastest took.
 //
 //   - Min fails by a gap that is shorter by more than the grain of timers (after an attempt
 //     that was given up, also by what it takes the dependency to see that), as no wait is longer
-//     than its gap; it passes if none is shorter and the resolution is at most a quarter of Min.
+//     than its gap; it passes if none is shorter and first attempts take at most a quarter of Min.
 //   - Max fails by three gaps that are longer by more than the SUT needs to act, and passes if
 //     none is longer.
 //   - Growth: the median of the gaps after attempt i+1 is at least Growth times that after
@@ -75,7 +76,7 @@ const (
 	manyGaps   = 30   // of an index and a target, to speak of their median and spread
 	someGaps   = 10   // to speak of all of them
 	fine       = 20   // times the resolution a median has to be
-	coarse     = 4    // times the resolution a least wait has to be
+	coarse     = 4    // times as long as a first attempt takes a least wait has to be
 	growthSlip = 0.15 // by how much less than asked a wait may grow
 )
 
@@ -92,10 +93,11 @@ type gap struct {
 
 // gaps are those of a phase.
 type gaps struct {
-	own        []gap // of the SUT's own choosing
-	asked      []gap // of the dependency's
-	hidden     int   // during which a breaker may have rejected an attempt
-	overlap    int   // attempts that came while the one before was under way
+	own        []gap         // of the SUT's own choosing
+	asked      []gap         // of the dependency's
+	hidden     int           // during which a breaker may have rejected an attempt
+	overlap    int           // attempts that came while the one before was under way
+	sending    time.Duration // a first attempt, p90
 	resolution time.Duration
 }
 
@@ -130,7 +132,8 @@ func (r RetrySpacing) judge(e *evidence, a Assertion) Verdict {
 
 // gaps measures the gaps of a phase's requests.
 func (r *retries) gaps() *gaps {
-	g := &gaps{resolution: r.resolution()}
+	g := &gaps{}
+	g.sending, g.resolution = r.sending()
 	for _, t := range r.all {
 		for i, l := range t.links {
 			before, at := t.list[i], t.list[i+1]
@@ -142,7 +145,7 @@ func (r *retries) gaps() *gaps {
 				g.overlap++
 				continue
 			}
-			x := gap{t: t, i: i + 1, took: at.Arr - o, resend: l == linkResend, over: max(r.slack, 3*g.resolution) + r.e.slept(o, at.Arr), under: early, asked: r.asked(before)}
+			x := gap{t: t, i: i + 1, took: at.Arr - o, resend: l == linkResend, over: max(r.slack, 3*g.sending) + r.e.slept(o, at.Arr), under: early, asked: r.asked(before)}
 			if before.Abandon != trace.None {
 				x.under += r.slack // The SUT let go before the dependency saw it.
 			}
@@ -159,16 +162,18 @@ func (r *retries) gaps() *gaps {
 	return g
 }
 
-// resolution is how long the first attempts of a phase's calls took to arrive.
-func (r *retries) resolution() time.Duration {
+// sending is how long the first attempts of a phase's calls took to arrive, and by how much more
+// than the fastest.
+func (r *retries) sending() (took90, spread time.Duration) {
 	var took []time.Duration
 	for _, t := range r.all {
 		took = append(took, t.list[0].Arr-t.call.Send)
 	}
 	if len(took) == 0 {
-		return 0
+		return 0, 0
 	}
-	return max(quantile(took, 0.9), time.Microsecond)
+	took90 = quantile(took, 0.9)
+	return took90, took90 - took[0] // quantile has sorted them.
 }
 
 // few is the verdict where there are too few gaps.
@@ -217,8 +222,8 @@ func (r RetrySpacing) least(g *gaps) Verdict {
 		out.Reason, out.Remedy = doubtWords(len(g.own)-len(sure), 0), doubtRemedy
 	case len(sure) < someGaps:
 		return g.few(len(sure), someGaps, "before a retry")
-	case coarse*g.resolution > r.Min:
-		out.Reason = fmt.Sprintf("a first attempt takes up to %s to arrive as well, so a gap of %s need not be a wait", short(g.resolution), short(r.Min))
+	case coarse*g.sending > r.Min:
+		out.Reason = fmt.Sprintf("a first attempt takes up to %s to arrive as well, so a gap of %s need not be a wait", short(g.sending), short(r.Min))
 		out.Remedy = "lower the rate, or give the SUT more connections"
 	default:
 		out.Result, out.Margin = Pass, short(shortest.took-r.Min)

@@ -156,7 +156,11 @@ func (r SLO) share(e *evidence, phases []string, all []rated) Verdict {
 	}
 	lo := float64(n-len(spoilt)-doubt) / float64(n+unsent)
 	hi := float64(n-len(spoilt)+unsent) / float64(n+unsent)
-	out.Observed = fmt.Sprintf("%s of %s good, %s of the error budget spent", percentNear(1-float64(len(spoilt))/float64(n), r.Objective), plural(n, "call"), percent(float64(len(spoilt))/float64(n)/(1-r.Objective)))
+	share := percentNear(hi, r.Objective)
+	if lo < hi {
+		share = percentNear(lo, r.Objective) + " to " + share
+	}
+	out.Observed = fmt.Sprintf("%s of %s good, %s of the error budget spent", share, plural(n+unsent, "call"), percent((1-hi)/(1-r.Objective)))
 	switch {
 	case n < need && len(spoilt) < enough:
 		out.Reason = fmt.Sprintf("%s, %d are needed, so that one bad one is within the budget", plural(n, "call"), need)
@@ -165,21 +169,27 @@ func (r SLO) share(e *evidence, phases []string, all []rated) Verdict {
 		out.Result, out.Evidence, out.miss = Fail, callsOf(spoilt), starved(spoilt)
 		out.Reason = "these are bad: " + kinds(spoilt)
 	case lo < r.Objective:
-		out.Reason = fmt.Sprintf("of %s it cannot be told what they would have been: they were under way when the phases ended, or this machine stood still; and %d could not be sent as the SUT held all that are allowed in flight", plural(doubt, "call"), unsent)
-		out.Remedy = longer + ", and raise load.max_in_flight"
+		out.Reason, out.Remedy = fmt.Sprintf("of %s it cannot be told what they would have been: they were under way when the phases ended, or this machine stood still", plural(doubt, "call")), longer
+		if unsent > doubt {
+			out.Reason, out.Remedy = plural(unsent, "call")+" that were due could not be sent, as the SUT held all that are allowed in flight", "raise load.max_in_flight, or lower the rate"
+		}
 	default:
 		out.Result, out.Margin = Pass, percentNear(lo-r.Objective, 0)
 	}
 	return out
 }
 
-// starved is by how much calls fail in time alone, if they do: none of them was answered, which
-// a machine without free CPU can have caused; else 0.
+// starved is by how much calls fail in time alone, if they do: none of them was answered, for so
+// long, which a machine without free CPU can have caused; else 0.
 func starved(bad []*trace.Call) time.Duration {
-	if slices.ContainsFunc(bad, func(c *trace.Call) bool { return c.Err != trace.ErrTimeout }) {
-		return 0
+	var waited []time.Duration
+	for _, c := range bad {
+		if c.Err != trace.ErrTimeout && c.Err != trace.ErrCanceled {
+			return 0
+		}
+		waited = append(waited, c.End-c.Send)
 	}
-	return starvation
+	return quantile(waited, 0.5)
 }
 
 // tide is what came of a burn rate while a stretch moved over the calls.

@@ -20,6 +20,8 @@ type reply struct {
 	status int
 	err    trace.ErrKind
 	class  string
+
+	retryAfter string
 }
 
 // sut is one instance of the system under test.
@@ -30,10 +32,14 @@ type sut struct {
 	free    int // connections
 	last    happened
 	queue   []func()
+	guard   guard
 }
 
 func newSUT(w *world, number int) *sut {
 	s := &sut{world: w, number: number, free: w.Pool}
+	if w.Guard != nil {
+		s.guard = w.Guard()
+	}
 	if w.Make != nil {
 		s.breaker = w.Make(w.Breaker, w.clock())
 	} else {
@@ -90,8 +96,13 @@ func (s *sut) serve(id string, answer func(reply)) {
 
 // try makes the n-th attempt; since is when the breaker let the call in.
 func (s *sut) try(id string, n int, since time.Duration, answer func(reply)) {
+	if refused := s.enter(); refused != nil {
+		refused(answer)
+		return
+	}
 	if n == 1 || !s.Retry.Inside {
 		if !s.ask() {
+			s.pass()
 			if s.Retry.Rejections && n < s.Retry.Attempts {
 				s.again(id, n, since, answer)
 				return
@@ -104,6 +115,7 @@ func (s *sut) try(id string, n int, since time.Duration, answer func(reply)) {
 	s.connect(func() {
 		s.exchange(id, func(failed bool) {
 			s.disconnect()
+			s.pass()
 			s.inSUT(s.now+s.draw(s.Post), func() { s.outcome(id, n, since, failed, answer) })
 		})
 	})

@@ -156,14 +156,3 @@ func (r DownstreamConcurrency) crowd(all []stint, windows []Interval, when func(
 	}
 	return out
 }
-
-// sendsTo are when the calls of a phase that depend on an injector were sent, in order.
-func (e *evidence) sendsTo(injector, phase string) []time.Duration {
-	var at []time.Duration
-	for _, s := range e.population(phase, nil, "") {
-		if e.depends(s.call.Target, injector) {
-			at = append(at, s.call.Send)
-		}
-	}
-	return at
-}

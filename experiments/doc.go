@@ -153,6 +153,12 @@
 //	  - recovery.time: {max, target, for}   target: a criterion; breaker
 //	  - downstream.abandoned_after: {injector, equals or max, tolerance (10%)}
 //	  - downstream.calls: {injector, min?, max?, when?}     breaker, of when
+//	  - retry.max_attempts: {injector, exactly or max}
+//	  - retry.amplification: {injector, max, over (calls)}   over: calls or admitted
+//	  - retry.spacing: {injector, min?, max?, growth?, jitter?, retry_after?}
+//	  - retry.budget: {injector, ratio?, per_second?, burst?, window (10s)}
+//	  - retry.forbidden: {injector, methods (all), paths (all), targets (all)}
+//	  - cancel.propagates: {injector, within}
 //	  - downstream.concurrency: {injector, max, reaches (false)}
 //	  - downstream.rate: {injector or of: answers, window, max, burst?, min?, by?,
 //	      rejected?: {status (429), retry_after (false), keeps_connection (false)}}
@@ -161,12 +167,6 @@
 //	  - herd.peak: {max, window, baseline}  breaker
 //	  - herd.sync: {max, within}            breaker
 //	  - slo: {objective, good?, phases?, burn?: [{long, short?, max}, ..]}    targets (all)
-//	  - retry.max_attempts: {injector, exactly or max}
-//	  - retry.amplification: {injector, max, over (calls)}   over: calls or admitted
-//	  - retry.spacing: {injector, min?, max?, growth?, jitter?, retry_after?}
-//	  - retry.budget: {injector, ratio?, per_second?, burst?, window (10s)}
-//	  - retry.forbidden: {injector, methods (all), paths (all), targets (all)}
-//	  - cancel.propagates: {injector, within}
 //
 // A criterion is one line, as "primary.share >= 99.5%" or "latency.p99 <= 300ms".
 //

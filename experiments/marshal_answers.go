@@ -47,10 +47,6 @@ func putAnswerRule(o *yamldoc.Out, rule assert.Rule) {
 		o.Put(r.Kind(), downstreamOut(r))
 		o.PutIf(r.Breaker != "", "breaker", r.Breaker)
 	default:
-		if isRetry(rule) {
-			putRetry(o, rule)
-			return
-		}
 		putReport(o, rule)
 	}
 }

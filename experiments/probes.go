@@ -230,6 +230,7 @@ func putReport(o *yamldoc.Out, rule assert.Rule) {
 		putMetric(o, r)
 	default:
 		putRateRule(o, rule)
+		putRetry(o, rule)
 	}
 }
 

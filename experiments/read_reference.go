@@ -75,6 +75,8 @@ func (ref *Reference) refuseNoDefect(m *yamldoc.Map) {
 	switch {
 	case ref.Fallback == nil && d.Needs.Fallback:
 		m.Lacks(v, []string{"fallback"}, "%s needs a fallback to go wrong with", ref.Defect)
+	case ref.RateLimiter == nil && d.Needs.Limiter:
+		m.Lacks(v, []string{"rate_limiter"}, "%s needs a rate_limiter to go wrong with", ref.Defect)
 	case ref.Model != nil:
 		ref.refuseNoModel(v, d)
 	case d.Base == mutant.Gobreaker:

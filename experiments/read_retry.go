@@ -18,8 +18,12 @@ const retryWindow = 10 * time.Second
 // clients that have left.
 func retryRules() []assert.Rule {
 	return []assert.Rule{
-		assert.RetryAttempts{}, assert.RetryAmplification{}, assert.RetrySpacing{},
-		assert.RetryBudget{}, assert.RetryForbidden{}, assert.CancelPropagates{},
+		assert.RetryAttempts{},
+		assert.RetryAmplification{},
+		assert.RetrySpacing{},
+		assert.RetryBudget{},
+		assert.RetryForbidden{},
+		assert.CancelPropagates{},
 	}
 }
 
@@ -285,11 +289,8 @@ func putRetry(o *yamldoc.Out, rule assert.Rule) {
 	case assert.CancelPropagates:
 		m.Put("injector", r.Injector)
 		m.Put("within", r.Within)
+	default:
+		return
 	}
 	o.Put(rule.Kind(), m)
-}
-
-// isRetry reports whether a rule is one of these.
-func isRetry(rule assert.Rule) bool {
-	return rule != nil && (strings.HasPrefix(rule.Kind(), "retry.") || strings.HasPrefix(rule.Kind(), "cancel."))
 }

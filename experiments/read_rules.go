@@ -51,9 +51,6 @@ func (a *assertion) rule(kind string) assert.Rule {
 	if isRateRule(kind) {
 		return a.rateRule(kind, v)
 	}
-	if rule := a.retryRule(kind, v); rule != nil {
-		return rule
-	}
 	return a.answerRule(kind)
 }
 

@@ -58,8 +58,8 @@ func ruleSchemas() map[string]ruleSchema {
 		"*" + ofLatency: {value: latencies, beside: targets},
 	}
 	maps.Copy(all, reportSchemas())
-	maps.Copy(all, rateSchemas())
 	maps.Copy(all, retrySchemas())
+	maps.Copy(all, rateSchemas())
 	return all
 }
 

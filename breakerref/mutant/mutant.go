@@ -80,6 +80,7 @@ type Around struct {
 	Limiter      Limiter
 	LimitStatus  int  // of what the rate limiter rejects, in place of 429; 0: that
 	NoRetryAfter bool // of what it rejects
+	MutesLimited bool // it does not answer what it rejects
 	LeaksPlaces  bool // the bulkhead loses a place with each call that fails
 	SharesPlaces bool // all dependencies have one bulkhead
 

@@ -68,6 +68,8 @@ func (d Defect) check(s Service) error {
 		return fmt.Errorf("the defect %q is not one of %s", d, words())
 	case m.Needs.Fallback && s.Fallback == nil:
 		return fmt.Errorf("the defect %s needs a fallback", d)
+	case m.Needs.Limiter && s.RateLimiter == nil:
+		return fmt.Errorf("the defect %s needs a rate limiter", d)
 	case m.Needs.TimeWindow && s.Breaker.WindowType != breakerref.TimeBased:
 		return fmt.Errorf("the defect %s needs a window of time", d)
 	case m.Needs.Retry && s.Retry == nil:

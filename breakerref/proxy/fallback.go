@@ -14,6 +14,10 @@ func (s *service) answer(c *call, w http.ResponseWriter, r *http.Request, out ou
 	if out.limit != nil && s.RateLimitTold {
 		w = &limiting{w, out.limit}
 	}
+	if out.cause == limited && s.wrong.MutesLimited {
+		<-r.Context().Done() // The client has left, or the proxy is stopping.
+		abort()
+	}
 	switch {
 	case out.good() && s.Paging != nil:
 		s.Paging.write(w, r, SourcePrimary)

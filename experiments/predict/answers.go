@@ -2,13 +2,14 @@ package predict
 
 import (
 	"fmt"
+	"maps"
 	"net/http"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
 	"github.com/faultline-go/faultline/assert"
-	"github.com/faultline-go/faultline/breakerref/mutant"
 	"github.com/faultline-go/faultline/experiments"
 	"github.com/faultline-go/faultline/injector/fault"
 	"github.com/faultline-go/faultline/target/match"
@@ -31,8 +32,9 @@ type words struct {
 	classifier match.Classifier
 	classes    match.Classes
 	known      map[said]answer
-	empty      *fault.Respond // of a fallback that has nothing
-	fallback   *fault.Respond // of what no route serves; nil: there is none
+	empty      *fault.Respond         // of a fallback that has nothing
+	fallback   *fault.Respond         // of what no route serves; nil: there is none
+	empties    map[int]*fault.Respond // that have nothing but a status
 	forbidden  []assert.FallbackForbidden
 	timeouts   map[string]time.Duration // of a service whose inside is not known, by injector
 }
@@ -48,7 +50,7 @@ func newWords(plan *experiments.Plan) (*words, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read the classes: %w", err)
 	}
-	w := &words{classifier: c, classes: plan.Classes, known: map[said]answer{}}
+	w := &words{classifier: c, classes: plan.Classes, known: map[said]answer{}, empties: map[int]*fault.Respond{}}
 	w.timeouts, _ = timeouts(plan)
 	if ref := plan.SUT.Reference; ref != nil {
 		w.fallback = ref.Fallback
@@ -67,17 +69,27 @@ func (w *words) canned(r *fault.Respond, from string) answer {
 	if a, ok := w.known[key]; ok {
 		return a
 	}
+	a := w.read(r, from, nil)
+	w.known[key] = a
+	return a
+}
+
+// read classifies an answer that has further headers.
+func (w *words) read(r *fault.Respond, from string, more http.Header) answer {
 	header := http.Header{}
 	for k, v := range r.Headers {
 		header.Set(k, v)
 	}
+	maps.Copy(header, more)
 	header.Set(source, from)
-	a := answer{status: r.Status}
+	a := answer{status: r.Status, retryAfter: header.Get("Retry-After")}
+	if r.RetryAfter != nil && !r.RetryAfter.Date {
+		a.retryAfter = strconv.FormatInt(int64(r.RetryAfter.In/time.Second), 10)
+	}
 	if a.status == 0 {
 		a.status = http.StatusOK
 	}
 	a.class = w.classifier.Classify(a.status, header.Get, []byte(r.Body))
-	w.known[key] = a
 	return a
 }
 
@@ -115,49 +127,6 @@ func (w *words) primary(r *reply) answer {
 		return a
 	}
 	return answer{status: http.StatusOK, class: match.Unclassified}
-}
-
-// reference is what faultline's own service answers; old is an answer that it has kept.
-func (w *words) reference(s *experiments.Reference, o outcome, old *fault.Respond, d defect) answer {
-	fallback, around := s.Fallback, d.mutant.Around
-	if around.FallbackEverywhere && fallback == nil {
-		fallback = w.fallback
-	}
-	if d.noFallback || around.NoFallback {
-		fallback, old = nil, nil
-	}
-	switch {
-	case o.good() && (!around.FallbackAlways || fallback == nil):
-		return w.primary(&o.reply)
-	case old != nil && !around.EmptyFallback:
-		return w.canned(old, sourceCache)
-	case fallback != nil && around.EmptyFallback:
-		return w.canned(w.emptied(fallback), sourceFallback)
-	case fallback != nil:
-		return w.canned(fallback, sourceFallback)
-	case o.why == replied && o.reply.answer != nil:
-		return w.primary(&o.reply)
-	case o.why == limited:
-		return w.limited(around)
-	case o.why == refused, o.why.rejection():
-		return w.bare(http.StatusServiceUnavailable)
-	default:
-		return w.bare(http.StatusBadGateway)
-	}
-}
-
-// limited is what is answered to what the rate limiter rejects.
-func (w *words) limited(a mutant.Around) answer {
-	status, after := http.StatusTooManyRequests, "1" // How long it is, nothing here depends on.
-	if a.LimitStatus != 0 {
-		status = a.LimitStatus
-	}
-	if a.NoRetryAfter {
-		after = ""
-	}
-	said := w.bare(status)
-	said.after = after
-	return said
 }
 
 // foreign is what a service answers whose inside is not known.

@@ -3,6 +3,7 @@ package predict
 import (
 	"time"
 
+	"github.com/faultline-go/faultline/breakerref/limit"
 	"github.com/faultline-go/faultline/injector/fault"
 	"github.com/faultline-go/faultline/target/match"
 	"github.com/faultline-go/faultline/target/trace"
@@ -83,6 +84,8 @@ type outcome struct {
 	why    cause
 	failed bool  // it counts as a failure
 	reply  reply // of the dependency, if it has replied
+
+	limit *limit.Decision // of a rate limiter that refused the call, or tells all
 }
 
 // good reports whether there is an answer that is not a failure.

@@ -7,6 +7,7 @@ import (
 
 	"github.com/faultline-go/faultline/breakerref"
 	"github.com/faultline-go/faultline/breakerref/mutant"
+	"github.com/faultline-go/faultline/experiments"
 	"github.com/faultline-go/faultline/target/match"
 )
 
@@ -24,6 +25,7 @@ type defect struct {
 	asked  bool          // it is asked what it thinks of itself
 
 	noFallback bool
+	around     func(*experiments.Reference) // what lies around a call is set wrongly
 
 	phase   string   // the following concern the calls of this phase only; empty: all
 	targets []string // and to these targets only; empty: all
@@ -35,6 +37,10 @@ type defect struct {
 	timeout  *time.Duration // towards the injector; 0: none
 	twice    bool           // every call is made twice, to the injector
 	silent   bool           // answers come from a cache
+
+	retry      func(*experiments.Retry) // towards the injector, it is changed
+	repeatsAll bool                     // towards it, also what must not be sent again is
+	clings     bool                     // it goes on for clients that have left
 }
 
 // errorClass is the class of answers that are errors.

@@ -186,7 +186,7 @@ func supposed(plan *experiments.Plan) []string {
 	if ref := plan.SUT.Reference; ref != nil {
 		return append(out, otherwise(plan, ref)...)
 	}
-	out = append(out, "it calls a dependency once, without retries")
+	out = append(out, repeatsSupposed(plan)...)
 	if hasFallback(plan) {
 		out = append(out, "what fails or is rejected is answered by its fallback")
 	} else {

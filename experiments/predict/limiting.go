@@ -14,6 +14,7 @@ const mostKeys = 100_000
 type limiting struct {
 	in    *instance
 	by    string // header whose value is the key; empty: there is one key
+	told  bool   // also to those who are let through
 	keyed *limit.Keyed
 }
 
@@ -24,7 +25,7 @@ func newLimiting(w *way) (*limiting, error) {
 	if err == nil {
 		err = cfg.Validate()
 	}
-	return &limiting{in: w.in, by: said.By, keyed: keyed}, err
+	return &limiting{in: w.in, by: said.By, told: said.Told, keyed: keyed}, err
 }
 
 func (l *limiting) wrap(next step) step {
@@ -36,8 +37,16 @@ func (l *limiting) wrap(next step) step {
 				done(outcome{why: gaveUp})
 			case err != nil:
 				done(outcome{why: crowded})
+			case !d.Allowed && d.RetryAfter != limit.Never:
+				d.RetryAfter -= min(d.Wait, d.RetryAfter)
+				done(outcome{why: limited, limit: &d})
 			case !d.Allowed:
-				done(outcome{why: limited})
+				done(outcome{why: limited, limit: &d})
+			case l.told:
+				next(c, func(o outcome) {
+					o.limit = &d
+					done(o)
+				})
 			default:
 				next(c, done)
 			}

@@ -40,6 +40,9 @@ func negatives(plan *experiments.Plan, a assert.Assertion, right run) []defect {
 	case assert.DownstreamCalls:
 		return wrongCalls(plan, r, a.Phase)
 	default:
+		if retriedAt(a.Rule) != "" {
+			return wrongRetries(plan, a.Rule)
+		}
 		return wrongAnswers(plan, a)
 	}
 }
@@ -65,7 +68,7 @@ func wrongAnswers(plan *experiments.Plan, a assert.Assertion) []defect {
 	if a.Rule == nil { // the steady state, which has no rule in the plan
 		return []defect{always(errorClass, a.Phase, nil)}
 	}
-	return nil
+	return wrongAround(plan, a)
 }
 
 // shares picks the defects of the bounds that are given.

@@ -18,13 +18,14 @@ var (
 // retrying attempts a call more than once.
 type retrying struct {
 	in     *instance
+	at     string // the dependency
 	said   experiments.Retry
 	policy *retry.Policy
 	budget *retry.Budget // nil: none
 }
 
 func newRetrying(w *way) (*retrying, error) {
-	l := &retrying{in: w.in, said: *w.service.Retry}
+	l := &retrying{in: w.in, at: w.dep.in.Name, said: *w.service.Retry}
 	var wrong, none error
 	l.policy, wrong = retry.New(l.said.Config(w.in.plan.Seed), retry.Predicates{
 		Ignore: func(err error) bool { return errors.Is(err, errFinal) },
@@ -74,7 +75,7 @@ func (l *retrying) err(c *asked, o outcome) error {
 
 // again reports whether an outcome is one that is tried again.
 func (l *retrying) again(c *asked, o outcome) bool {
-	if len(l.said.Methods) > 0 && !slices.Contains(l.said.Methods, c.r.target.Method) {
+	if l.in.spares(c, l.at) || len(l.said.Methods) > 0 && !slices.Contains(l.said.Methods, c.r.target.Method) {
 		return false
 	}
 	on := l.said.On

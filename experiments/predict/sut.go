@@ -1,6 +1,8 @@
 package predict
 
 import (
+	"errors"
+	"fmt"
 	"time"
 
 	"github.com/faultline-go/faultline/assert"
@@ -33,14 +35,15 @@ type request struct {
 	call      int // its index in the trace
 	id, phase string
 	target    match.Target
+	waits     *scope // how long its client does
 }
 
 // answer is what a client gets.
 type answer struct {
-	status int
-	class  string
-	err    trace.ErrKind
-	after  string // its Retry-After
+	status     int
+	class      string
+	err        trace.ErrKind
+	retryAfter string // that header
 }
 
 func newSUT(w *playing) (*sut, error) {
@@ -63,7 +66,7 @@ func newSUT(w *playing) (*sut, error) {
 				return nil, err
 			}
 		}
-		if err := in.reference(); err != nil {
+		if err := errors.Join(in.reference(), in.foreign()); err != nil {
 			return nil, err
 		}
 		s.instances = append(s.instances, in)
@@ -80,9 +83,29 @@ func (in *instance) reference() (err error) {
 	in.workers = newRoom(ref.Workers)
 	in.ways = map[*experiments.Reference]*way{}
 	for _, s := range services(ref) {
-		if in.ways[s], err = newWay(in, s); err != nil {
+		set := *s
+		if in.defect.around != nil {
+			in.defect.around(&set)
+		}
+		if in.ways[s], err = newWay(in, &set); err != nil {
 			return err
 		}
+	}
+	return nil
+}
+
+// foreign prepares the ways of a service whose inside is not known.
+func (in *instance) foreign() error {
+	if in.plan.SUT.Reference != nil {
+		return nil
+	}
+	for i := range in.plan.Injectors {
+		name := in.plan.Injectors[i].Name
+		way, err := newWay(in, in.guess(name))
+		if err != nil {
+			return fmt.Errorf("guess the retries that assertions ask for: %w", err)
+		}
+		in.guessed[name] = way
 	}
 	return nil
 }
@@ -117,6 +140,9 @@ func (in *instance) ask(r *request, done func(a answer, refused bool)) {
 		}
 		way := in.wayOf(service)
 		way.ask(r, func(o outcome) {
+			if o.why == limited && in.defect.mutant.Around.MutesLimited {
+				return // Its client gives up some day.
+			}
 			done(in.words.reference(service, o, way.remember(r, o), in.defect), o.why == refused)
 		})
 		return
@@ -131,7 +157,7 @@ func (in *instance) askAll(r *request, left []string, first outcome, done func(a
 		done(in.words.foreign(r, first, in.defect), first.why == refused)
 		return
 	}
-	in.wayOf(&experiments.Reference{Injector: left[0], Timeout: in.words.timeouts[left[0]]}).ask(r, func(o outcome) {
+	in.wayTo(left[0]).ask(r, func(o outcome) {
 		if first.good() {
 			first = o
 		}
@@ -210,6 +236,9 @@ func timeouts(plan *experiments.Plan) (by map[string]time.Duration, guessed []ex
 		}
 	}
 	for _, in := range plan.Injectors {
+		if by[in.Name] == 0 {
+			by[in.Name] = outlasting(plan, in.Name)
+		}
 		if by[in.Name] == 0 {
 			by[in.Name] = plan.Timeout / 2
 			guessed = append(guessed, in)

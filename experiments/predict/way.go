@@ -23,7 +23,7 @@ type way struct {
 // newWay returns the way that a service has to its dependency, or what is wrong with its
 // policies.
 func newWay(in *instance, s *experiments.Reference) (*way, error) {
-	s = in.defect.service(s)
+	s = in.defect.service(in.defect.retries(s))
 	w := &way{in: in, dep: in.dep(s.Injector), service: s, pool: newRoom(s.Pool)}
 	if s.Cache != nil {
 		w.kept = &kept{cache: *s.Cache, answers: map[string]keptAnswer{}}
@@ -59,20 +59,18 @@ func (w *way) policy(word string) (policy, error) {
 	}
 }
 
-// wayOf returns the way that a service has to its dependency; there is one for each.
-func (in *instance) wayOf(s *experiments.Reference) *way {
-	if w := in.ways[s]; w != nil {
-		return w
-	}
-	if in.guessed[s.Injector] == nil { // Of a service whose inside is not known; it has no policies.
-		in.guessed[s.Injector], _ = newWay(in, s)
-	}
-	return in.guessed[s.Injector]
-}
+// wayOf returns the way that faultline's own service has to its dependency; there is one for each.
+func (in *instance) wayOf(s *experiments.Reference) *way { return in.ways[s] }
+
+// wayTo returns the way that a service whose inside is not known has to a dependency.
+func (in *instance) wayTo(injector string) *way { return in.guessed[injector] }
 
 // ask makes a call, with all that is around it.
 func (w *way) ask(r *request, done func(outcome)) {
 	c := &asked{r: r, number: w.calls}
+	if w.in.cancels(w.dep.in.Name) {
+		c.scope = r.waits
+	}
 	w.calls++
 	if w.in.defect.repeats(w.dep.in.Name) {
 		w.chain(c, func(outcome) { w.chain(c, done) })

@@ -40,6 +40,7 @@ type playing struct {
 	live    *live
 	phase   int // its index in the plan
 	under   int // calls under way
+	idle    ports
 	played  []played
 	changes []change // of the breakers' true states
 }
@@ -210,6 +211,24 @@ func (w *playing) leave(i int, from time.Duration, planned, sent, saturated int)
 	w.after(0, func() { w.enter(i + 1) })
 }
 
+// ports are the connections on which nothing is under way, by the client's end.
+type ports struct {
+	free  []int
+	taken int
+}
+
+// take takes the one that was used last, or a new one.
+func (p *ports) take() int {
+	if n := len(p.free); n > 0 {
+		port := p.free[n-1]
+		p.free = p.free[:n-1]
+		return port
+	}
+	const first = 1024
+	p.taken++
+	return first + p.taken
+}
+
 // order is one call to be made.
 type order struct {
 	phase  string
@@ -223,10 +242,10 @@ func (w *playing) call(o order, over func()) {
 	n := len(w.trace.Calls)
 	in := w.sut.replica(o.seq)
 	r := &request{
-		call: n, id: o.phase + "/" + strconv.FormatUint(o.seq, 10), phase: o.phase, target: o.target,
+		call: n, id: o.phase + "/" + strconv.FormatUint(o.seq, 10), phase: o.phase, target: o.target, waits: &scope{},
 	}
 	w.trace.Calls = append(w.trace.Calls, trace.Call{
-		ID: r.id, Phase: o.phase, Target: o.target.Name, Sched: o.due, Send: w.now, First: trace.None, Instance: in.name,
+		ID: r.id, Phase: o.phase, Target: o.target.Name, Sched: o.due, Send: w.now, First: trace.None, Instance: in.name, Port: w.idle.take(),
 	})
 	w.reached = append(w.reached, make([]bool, len(w.deps))...)
 	w.under++
@@ -241,9 +260,10 @@ func (w *playing) call(o order, over func()) {
 		ended = true
 		w.under--
 		c := &w.trace.Calls[n]
-		c.End, c.Status, c.Class, c.Err, c.RetryAfter = w.now, a.status, a.class, a.err, a.after
+		c.End, c.Status, c.Class, c.Err, c.RetryAfter = w.now, a.status, a.class, a.err, a.retryAfter
 		if a.err == trace.ErrNone {
 			c.First = w.now
+			w.idle.free = append(w.idle.free, c.Port)
 		}
 		w.live.ended(w, n)
 		over()
@@ -251,5 +271,10 @@ func (w *playing) call(o order, over func()) {
 	w.after(hop, func() {
 		in.serve(r, func(a answer) { w.after(hop, func() { end(a) }) })
 	})
-	w.agenda.queue(w.now, w.plan.Timeout, func() { end(answer{class: match.Unclassified, err: trace.ErrTimeout}) })
+	w.agenda.queue(w.now, w.plan.Timeout, func() {
+		if !ended {
+			w.after(hop, r.waits.end)
+		}
+		end(answer{class: match.Unclassified, err: trace.ErrTimeout})
+	})
 }

@@ -46,8 +46,11 @@ type Server struct {
 	end      context.CancelFunc
 	work     sync.WaitGroup
 	mu       sync.Mutex
-	closed   bool // guarded by mu: no further work begins
+	closed   bool       // guarded by mu: no further work begins
+	entering sync.Mutex // held by who enters a phase
 	streams  atomic.Int32
+	dropped  atomic.Uint64 // readers of streams who took nothing
+	views    views
 }
 
 // How long the API waits for its callers.
@@ -76,6 +79,9 @@ func Start(ctx context.Context, cfg Config) (*Server, error) {
 	if s.log == nil {
 		s.log = slog.New(slog.DiscardHandler)
 	}
+	if cfg.Enter == nil {
+		s.cfg.Enter = s.enter
+	}
 	s.routes = s.table()
 	if s.document, err = document(); err != nil {
 		return nil, fmt.Errorf("control API: %w", err)
@@ -90,6 +96,9 @@ func Start(ctx context.Context, cfg Config) (*Server, error) {
 	if err != nil {
 		return nil, fmt.Errorf("control API: listen on %s: %w; choose another port, or port 0 for a free one", cfg.Addr, err)
 	}
+	if err := whereIs(cfg.Addr, ln); err != nil {
+		return nil, errors.Join(fmt.Errorf("control API: %w", err), ln.Close())
+	}
 	s.addr = ln.Addr().String()
 	base, end := context.WithCancel(ctx)
 	s.end = end
@@ -101,7 +110,9 @@ func Start(ctx context.Context, cfg Config) (*Server, error) {
 		WriteTimeout:      writeTimeout,
 		IdleTimeout:       idleTimeout,
 		MaxHeaderBytes:    maxHeader,
-		ErrorLog:          slog.NewLogLogger(s.log.Handler(), slog.LevelDebug),
+
+		DisableGeneralOptionsHandler: true, // Who may not call is not answered by it either.
+		ErrorLog:                     slog.NewLogLogger(s.log.Handler(), slog.LevelDebug),
 	}
 	s.work.Go(func() {
 		if err := s.server.Serve(ln); !errors.Is(err, http.ErrServerClosed) {
