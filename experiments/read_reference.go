@@ -65,6 +65,8 @@ func (ref *Reference) refuseNoDefect(m *yamldoc.Map) {
 		{d.Needs.Bulkhead, ref.Bulkhead != nil, "bulkhead"},
 		{d.Needs.Limiter, ref.RateLimiter != nil, "rate_limiter"},
 		{d.Needs.Order, ref.Order != nil, "order"},
+		{d.Needs.Cache, ref.Cache != nil, "cache"},
+		{d.Needs.Paging, ref.Paging != nil, "paging"},
 	} {
 		if n.needed && !n.there {
 			m.Lacks(v, []string{n.key}, "%s needs %s to go wrong with", ref.Defect, n.key)

@@ -54,7 +54,7 @@ type Needs struct {
 	HalfOpen   bool // a state in which probes are limited
 	Library    bool // Resilience4j's breaker: no model of another has what goes wrong
 
-	Retry, TimeLimiter, Bulkhead, Limiter bool
+	Retry, TimeLimiter, Bulkhead, Limiter, Cache, Paging bool
 
 	LimitKey bool // a rate limiter for each value of a header
 	Order    bool // policies that nest otherwise than they do where nobody says how
@@ -83,6 +83,8 @@ type Around struct {
 	MutesLimited bool // it does not answer what it rejects
 	LeaksPlaces  bool // the bulkhead loses a place with each call that fails
 	SharesPlaces bool // all dependencies have one bulkhead
+
+	OnSwitch string // what a list does where its sources switch; empty: what it is set to
 
 	FallbackAlways     bool // the fallback answers although the dependency did
 	EmptyFallback      bool // the fallback has nothing, which is served as a success

@@ -22,6 +22,8 @@ type Policies struct {
 	TimeLimiter *timelimit.Config
 	Timeout     time.Duration // of one attempt; 0: none
 
+	MaxAge time.Duration // of an answer that is kept; 0: no limit
+
 	AnyOrder bool // they nest as they do where nobody says how
 }
 
@@ -58,6 +60,8 @@ const (
 	calls      = "downstream.calls"
 	forbidden  = "fallback.forbidden"
 	latency    = "latency"
+	stale      = "cached.share" // of a class cached that the experiment has
+	continues  = "fallback.continuity"
 )
 
 // unavailable is the status 503.
@@ -146,6 +150,7 @@ func limiters() []Mutant {
 		told("limiter_one_for_all", "has one limiter, where each caller is to have one", Around{Policies: func(p *Policies) { p.LimitKey = "" }}).needs(ofKeys),
 		told("limiter_mute", "does not answer what it rejects", Around{MutesLimited: true}),
 		told("limiter_says_503", "answers what it rejects with 503", Around{LimitStatus: unavailable}),
+		told("limiter_mute", "does not answer what its rate limiter rejects", Around{MutesLimited: true}),
 		told("limiter_says_not_when", "does not say when to come again", Around{NoRetryAfter: true}),
 	}
 }
@@ -159,9 +164,19 @@ func fallingBack() []Mutant {
 		of("no_fallback", "has no fallback", Around{NoFallback: true}, fallbacks),
 		of("fallback_always", "answers with the fallback although the dependency did", Around{FallbackAlways: true}, fallbacks),
 		of("empty_200", "has nothing to fall back to, and serves an empty list as a success", Around{EmptyFallback: true}, fallbacks),
+		policy(PartFallback, Resilience4j, "cache_without_bound", "serves what it has kept however old it is",
+			Around{Policies: func(p *Policies) { p.MaxAge = 0 }}, Needs{Cache: true}, stale),
+		paging("page_lost", "loses a page when its source switches", "skip"),
+		paging("page_repeated", "sends a page twice when its source switches", "repeat"),
+		paging("page_rewound", "begins the list anew when its source switches, and does not say so", "rewind"),
 		of("fallback_everywhere", "falls back on routes that must not", Around{FallbackEverywhere: true}, forbidden),
 		of("fallback_calls", "calls the dependency once more before it falls back", Around{FallbackCalls: true}, opens, calls),
 	}
+}
+
+// paging is a mutant of a list with two sources, by what it does where they switch.
+func paging(name, says, onSwitch string) Mutant {
+	return policy(PartFallback, Resilience4j, name, says, Around{OnSwitch: onSwitch}, Needs{Paging: true}, continues)
 }
 
 func ofOrder(n *Needs) { n.Order, n.TimeLimiter = true, true }

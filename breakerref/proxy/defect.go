@@ -78,6 +78,10 @@ func (d Defect) check(s Service) error {
 		return fmt.Errorf("the defect %s needs a bulkhead", d)
 	case m.Needs.Limiter && s.RateLimiter == nil:
 		return fmt.Errorf("the defect %s needs a rate limiter", d)
+	case m.Needs.Cache && s.CacheGood == 0:
+		return fmt.Errorf("the defect %s needs a cache", d)
+	case m.Needs.Paging && s.Paging == nil:
+		return fmt.Errorf("the defect %s needs a list", d)
 	case m.Base == mutant.Gobreaker && s.Model == nil:
 		return fmt.Errorf("the defect %s breaks a rule of gobreaker, Resilience4j has another", d)
 	case m.Needs.CallWindow && s.Breaker.WindowType != breakerref.CountBased:
@@ -123,6 +127,10 @@ func (d Defect) of(s Service) Service {
 	if m.Around.NoFallback {
 		s.Fallback, s.Secondary, s.CacheGood = nil, "", 0
 	}
+	if s.Paging != nil && m.Around.OnSwitch != "" {
+		s.Paging = cloned(s.Paging)
+		s.Paging.Switch = Switch(m.Around.OnSwitch)
+	}
 	s.RateLimiter = m.Around.Limiter.Of(s.RateLimiter)
 	if m.Around.Policies != nil {
 		s = mispoliced(s, m)
@@ -134,7 +142,7 @@ func (d Defect) of(s Service) Service {
 func mispoliced(s Service, m mutant.Mutant) Service {
 	p := mutant.Policies{
 		Retry: cloned(s.Retry), Budget: s.RetryBudget, LimitKey: s.RateLimitKey,
-		Bulkhead: cloned(s.Bulkhead), TimeLimiter: cloned(s.TimeLimiter), Timeout: s.Timeout,
+		Bulkhead: cloned(s.Bulkhead), TimeLimiter: cloned(s.TimeLimiter), Timeout: s.Timeout, MaxAge: s.CacheMaxAge,
 	}
 	again := Retried{Full: true, Limited: true}
 	if s.Retried != nil {
@@ -144,7 +152,7 @@ func mispoliced(s Service, m mutant.Mutant) Service {
 	m.Set(&p)
 	again.Methods, again.Refusals, again.HeedAfter = p.Methods, p.Refused, p.HeedAfter
 	s.Retry, s.RetryBudget, s.RateLimitKey = p.Retry, p.Budget, p.LimitKey
-	s.Bulkhead, s.TimeLimiter, s.Timeout = p.Bulkhead, p.TimeLimiter, p.Timeout
+	s.Bulkhead, s.TimeLimiter, s.Timeout, s.CacheMaxAge = p.Bulkhead, p.TimeLimiter, p.Timeout, p.MaxAge
 	if s.Retry != nil {
 		s.Retried = &again
 	}

@@ -27,7 +27,8 @@ func (a app) calibrateCommand() *cobra.Command {
 of the catalogue with a service that is right, several times, which has to pass;
 and services with one named defect each, which a rule that names the defect has
 to fail. It prints which experiments caught which defect, how many of those that
-could have, and what was missed. It takes some seconds and opens no port.
+could have, and what was missed. It takes some seconds and opens no port; users who go
+by what their answers say take their time, over a network in this process.
 
 With --sockets the same is done over loopback, with a dozen of the defects and
 the reference service in this process. That takes minutes. What a busy machine

@@ -11,6 +11,8 @@ import (
 	"github.com/faultline-go/faultline/breakerref/mutant"
 	"github.com/faultline-go/faultline/experiments"
 	"github.com/faultline-go/faultline/experiments/predict"
+	"github.com/faultline-go/faultline/experiments/run"
+	"github.com/faultline-go/faultline/target/memnet"
 )
 
 // special are the experiments that only calibration needs.
@@ -41,7 +43,7 @@ func Run(ctx context.Context, opt Options) (*Report, error) {
 		opt.Seeds = []uint64{1, 2, 3}
 	}
 	r := &Report{Total: len(opt.Mutants)}
-	looks := slices.Concat(good(r, shown, opt.Seeds, predict.Quick()), bad(r, shown, opt.Mutants))
+	looks := slices.Concat(good(r, shown, opt.Seeds, predict.Quick()), bad(r, shown, opt.Mutants, false))
 	if err := carryOut(ctx, looks, opt, virtually); err != nil {
 		return nil, err
 	}
@@ -85,8 +87,13 @@ type look struct {
 	done func([]assert.Verdict) // takes the verdicts
 }
 
-// virtually plays a look in virtual time. It leaves out what that cannot tell of.
-func virtually(_ context.Context, l *look) ([]assert.Verdict, error) {
+// virtually plays a look in virtual time. It leaves out what that cannot tell of. What users of
+// sessions send depends on what is in the answers, which nothing plays: such a look takes its
+// time, over a network in this process.
+func virtually(ctx context.Context, l *look) ([]assert.Verdict, error) {
+	if guided(l.at.plan) {
+		return inMemory(ctx, l)
+	}
 	plan := *l.at.plan
 	plan.Seed = l.seed
 	t, err := predict.Play(&plan, l.with, l.own)
@@ -100,13 +107,36 @@ func virtually(_ context.Context, l *look) ([]assert.Verdict, error) {
 	}), nil
 }
 
+// guided reports whether a plan has sessions.
+func guided(plan *experiments.Plan) bool {
+	return slices.ContainsFunc(plan.Phases, func(p experiments.Phase) bool { return p.Sessions != nil })
+}
+
+// patience is how often a look is carried out at most that this machine was too busy for.
+const patience = 3
+
+// inMemory carries a look out with the reference service, over a network in this process.
+func inMemory(ctx context.Context, l *look) (vs []assert.Verdict, err error) {
+	for range patience {
+		n := memnet.New(l.seed)
+		vs, err = overNetwork(ctx, l, run.Options{Listen: n.Listen, Dial: n.DialContext})
+		if err != nil || ctx.Err() != nil || !slices.ContainsFunc(vs, func(v assert.Verdict) bool { return v.Result == assert.Inconclusive }) {
+			break
+		}
+	}
+	return vs, err
+}
+
 // good are the looks at right services: at each experiment, with each seed and each of the
 // times that a right service may take.
 func good(r *Report, all []*experiment, seeds []uint64, owns []time.Duration) []look {
 	var looks []look
 	for _, x := range all {
 		for _, seed := range seeds {
-			for _, own := range owns {
+			for i, own := range owns {
+				if i > 0 && guided(x.plan) {
+					continue // It takes the time that it takes.
+				}
 				at := len(r.Good)
 				r.Good = append(r.Good, Good{Name: fmt.Sprintf("%s, seed %d, own time %v", x.name, seed, own)})
 				looks = append(looks, look{x, mutant.Mutant{}, seed, own, func(vs []assert.Verdict) { r.Good[at].judged(vs) }})
@@ -116,14 +146,17 @@ func good(r *Report, all []*experiment, seeds []uint64, owns []time.Duration) []
 	return looks
 }
 
-// bad are the looks at mutants: at each experiment that has a rule that can name it.
-func bad(r *Report, all []*experiment, mutants []mutant.Mutant) []look {
+// bad are the looks at mutants, in real time or not: at each experiment that has a rule that
+// can name it.
+func bad(r *Report, all []*experiment, mutants []mutant.Mutant, timed bool) []look {
 	var looks []look
 	for _, m := range mutants {
 		at := r.add(m)
 		for _, x := range all {
 			if fits(m, x.plan) {
-				looks = append(looks, look{x, m, 1, predict.Quick()[0], func(vs []assert.Verdict) { r.Mutants[at].judged(x.name, m, vs) }})
+				looks = append(looks, look{x, m, 1, predict.Quick()[0], func(vs []assert.Verdict) {
+					r.Mutants[at].judged(x.name, m, vs, timed || guided(x.plan))
+				}})
 			}
 		}
 	}

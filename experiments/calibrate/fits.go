@@ -58,6 +58,8 @@ func around(n mutant.Needs, ref *experiments.Reference) bool {
 		{n.Limiter, ref.RateLimiter != nil},
 		{n.LimitKey, ref.RateLimiter != nil && ref.RateLimiter.By != ""},
 		{n.Order, ref.Order != nil},
+		{n.Cache, ref.Cache != nil},
+		{n.Paging, ref.Paging != nil},
 	} {
 		if of.needed && !of.there {
 			return false

@@ -49,7 +49,7 @@ func carried(t *testing.T, l *look, id string) assert.Verdict {
 	synctest.Test(t, func(t *testing.T) {
 		n := memnet.New(1)
 		var err error
-		if vs, err = overSockets(t.Context(), l, run.Options{Tool: "test", Listen: n.Listen, Dial: n.DialContext}); err != nil {
+		if vs, err = overNetwork(t.Context(), l, run.Options{Tool: "test", Listen: n.Listen, Dial: n.DialContext}); err != nil {
 			t.Fatal(err)
 		}
 	})

@@ -27,7 +27,7 @@ type Defect struct {
 	CaughtBy     []string `json:"caught_by"` // experiment/assertion
 	MissedBy     []string `json:"missed_by"` // those of rules that can name it and did not: it made no difference there, or too little was seen
 	Caught       bool     `json:"caught"`
-	Inconclusive string   `json:"inconclusive,omitempty"` // why the run decided nothing, over sockets; such a mutant is not missed
+	Inconclusive string   `json:"inconclusive,omitempty"` // why nothing was decided, in real time; such a mutant is not missed
 
 	undecided string // why a rule that can name it decided nothing
 }
@@ -59,8 +59,9 @@ func (r *Report) add(m mutant.Mutant) int {
 	return len(r.Mutants) - 1
 }
 
-// judged takes what was said of the mutant in an experiment.
-func (d *Defect) judged(experiment string, m mutant.Mutant, vs []assert.Verdict) {
+// judged takes what was said of the mutant in an experiment. In real time a machine may be too
+// busy to say anything.
+func (d *Defect) judged(experiment string, m mutant.Mutant, vs []assert.Verdict, timed bool) {
 	for _, v := range vs {
 		id := experiment + "/" + v.ID
 		switch {
@@ -69,10 +70,15 @@ func (d *Defect) judged(experiment string, m mutant.Mutant, vs []assert.Verdict)
 			d.CaughtBy = append(d.CaughtBy, id)
 		default:
 			d.MissedBy = append(d.MissedBy, id)
+<<<<<<< HEAD
 			if v.Result != assert.Pass {
 				if why := fmt.Sprintf("%s: %s", id, v.Reason); d.undecided == "" || why < d.undecided {
 					d.undecided = why // Whichever is played first.
 				}
+=======
+			if v.Result != assert.Pass && timed {
+				d.undecided = fmt.Sprintf("%s: %s", id, v.Reason)
+>>>>>>> h/mutant
 			}
 		}
 	}
@@ -81,6 +87,9 @@ func (d *Defect) judged(experiment string, m mutant.Mutant, vs []assert.Verdict)
 // judged takes what was said of a right service.
 func (g *Good) judged(vs []assert.Verdict) {
 	g.Verdict = VerdictPass
+	if len(vs) == 0 {
+		g.Verdict, g.Reason = VerdictInconclusive, "there is no verdict"
+	}
 	for _, v := range vs {
 		switch v.Result {
 		case assert.Pass:
@@ -102,7 +111,8 @@ func (r *Report) sum() {
 		switch d.Caught = len(d.CaughtBy) > 0; {
 		case d.Caught:
 			r.Caught++
-		case d.Inconclusive != "":
+		case d.undecided != "":
+			d.Inconclusive = d.undecided
 			r.Inconclusive++
 		}
 	}

@@ -42,28 +42,23 @@ func RunSockets(ctx context.Context, opt Options) (*Report, error) {
 	for _, m := range mutant.All() {
 		i := slices.IndexFunc(shown, func(x *experiment) bool { return x.name == where[m.Name] })
 		if i >= 0 {
-			looks = append(looks, bad(r, shown[i:i+1], []mutant.Mutant{m})...)
+			looks = append(looks, bad(r, shown[i:i+1], []mutant.Mutant{m}, true)...)
 		}
 	}
 	r.Total = len(r.Mutants)
 	over := func(ctx context.Context, l *look) ([]assert.Verdict, error) {
-		return overSockets(ctx, l, run.Options{Tool: opt.Tool})
+		return overNetwork(ctx, l, run.Options{Tool: opt.Tool})
 	}
 	if err := carryOut(ctx, looks, opt, over); err != nil {
 		return nil, err
-	}
-	for i := range r.Mutants {
-		if d := &r.Mutants[i]; len(d.CaughtBy) == 0 {
-			d.Inconclusive = d.undecided // This machine was too busy, perhaps.
-		}
 	}
 	r.sum()
 	return r, nil
 }
 
-// overSockets carries a look out with the reference service. A run that could say nothing
+// overNetwork carries a look out with the reference service. A run that could say nothing
 // decides nothing.
-func overSockets(ctx context.Context, l *look, opt run.Options) ([]assert.Verdict, error) {
+func overNetwork(ctx context.Context, l *look, opt run.Options) ([]assert.Verdict, error) {
 	plan := *l.at.plan
 	plan.Seed = l.seed
 	ref := *plan.SUT.Reference

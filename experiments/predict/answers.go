@@ -33,8 +33,12 @@ type words struct {
 	classes    match.Classes
 	known      map[said]answer
 	empty      *fault.Respond         // of a fallback that has nothing
-	empties    map[int]*fault.Respond // that have nothing but a status
 	fallback   *fault.Respond         // of what no route serves; nil: there is none
+	empties    map[int]*fault.Respond // that have nothing but a status
+<<<<<<< HEAD
+	fallback   *fault.Respond         // of what no route serves; nil: there is none
+=======
+>>>>>>> h/mutant
 	forbidden  []assert.FallbackForbidden
 	timeouts   map[string]time.Duration // of a service whose inside is not known, by injector
 }

@@ -23,7 +23,14 @@ func (d defect) service(right *experiments.Reference) *experiments.Reference {
 	if l != nil {
 		p.LimitKey = l.By
 	}
+	c := cloned(s.Cache)
+	if c != nil {
+		p.MaxAge = c.MaxAge
+	}
 	d.mutant.Set(&p)
+	if c != nil {
+		c.MaxAge = p.MaxAge
+	}
 	if r != nil {
 		r.Attempts, r.Wait, r.Factor, r.MaxWait, r.Jitter = p.Retry.MaxAttempts, p.Retry.Wait, p.Retry.Multiplier, p.Retry.MaxWait, p.Retry.RandomFactor
 		r.Budget, r.Methods, r.RetryAfter = p.Budget, p.Methods, p.HeedAfter
@@ -32,7 +39,7 @@ func (d defect) service(right *experiments.Reference) *experiments.Reference {
 	if l != nil {
 		l.By = p.LimitKey
 	}
-	s.Retry, s.RateLimiter, s.Bulkhead, s.TimeLimiter, s.Timeout = r, l, p.Bulkhead, p.TimeLimiter, p.Timeout
+	s.Retry, s.RateLimiter, s.Cache, s.Bulkhead, s.TimeLimiter, s.Timeout = r, l, c, p.Bulkhead, p.TimeLimiter, p.Timeout
 	if p.AnyOrder {
 		s.Order = nil
 	}
