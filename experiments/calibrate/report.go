@@ -70,15 +70,10 @@ func (d *Defect) judged(experiment string, m mutant.Mutant, vs []assert.Verdict,
 			d.CaughtBy = append(d.CaughtBy, id)
 		default:
 			d.MissedBy = append(d.MissedBy, id)
-<<<<<<< HEAD
-			if v.Result != assert.Pass {
+			if v.Result != assert.Pass && timed {
 				if why := fmt.Sprintf("%s: %s", id, v.Reason); d.undecided == "" || why < d.undecided {
 					d.undecided = why // Whichever is played first.
 				}
-=======
-			if v.Result != assert.Pass && timed {
-				d.undecided = fmt.Sprintf("%s: %s", id, v.Reason)
->>>>>>> h/mutant
 			}
 		}
 	}

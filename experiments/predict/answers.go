@@ -35,10 +35,6 @@ type words struct {
 	empty      *fault.Respond         // of a fallback that has nothing
 	fallback   *fault.Respond         // of what no route serves; nil: there is none
 	empties    map[int]*fault.Respond // that have nothing but a status
-<<<<<<< HEAD
-	fallback   *fault.Respond         // of what no route serves; nil: there is none
-=======
->>>>>>> h/mutant
 	forbidden  []assert.FallbackForbidden
 	timeouts   map[string]time.Duration // of a service whose inside is not known, by injector
 }

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/faultline-go/faultline/breakerref/limit"
-	"github.com/faultline-go/faultline/breakerref/mutant"
 	"github.com/faultline-go/faultline/experiments"
 	"github.com/faultline-go/faultline/injector/fault"
 )
@@ -22,11 +21,7 @@ func (w *words) reference(s *experiments.Reference, o outcome, old *fault.Respon
 	case o.limit == nil || from != sourceNone && !s.RateLimiter.Told:
 		return w.canned(r, from)
 	}
-<<<<<<< HEAD
 	return w.read(r, from, limitHeaders(o, from == sourceNone && !d.mutant.Around.NoRetryAfter))
-=======
-	return w.read(r, from, limitHeaders(o, from, d.mutant.Around))
->>>>>>> h/mutant
 }
 
 // says is the text of the answer and whose it is; nil: the dependency's, which faultline
@@ -67,18 +62,11 @@ func (w *words) none(status int) *fault.Respond {
 	return w.empties[status]
 }
 
-<<<<<<< HEAD
 // limitHeaders tell the state of a rate limiter, times in whole seconds, and to who is
 // refused, if he is to hear of it, when to come again.
 func limitHeaders(o outcome, again bool) http.Header {
 	h, d := http.Header{}, *o.limit
 	if o.why == limited && again && d.RetryAfter != limit.Never {
-=======
-// limitHeaders tell the state of a rate limiter, times in whole seconds.
-func limitHeaders(o outcome, from string, wrong mutant.Around) http.Header {
-	h, d := http.Header{}, *o.limit
-	if o.why == limited && from == sourceNone && d.RetryAfter != limit.Never && !wrong.NoRetryAfter {
->>>>>>> h/mutant
 		h.Set("Retry-After", wholeSeconds(d.RetryAfter))
 	}
 	h.Set("X-Ratelimit-Limit", strconv.Itoa(d.Limit))
