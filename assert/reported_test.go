@@ -202,6 +202,13 @@ func reportCases() []reportCase {
 		{name: "half-open on a timer although nobody called", with: silence, asked: lies(byTimer), phase: "silence", rule: onCall, want: fail},
 		{name: "half-open on a timer, as it may", with: silence, asked: lies(byTimer), phase: "silence", rule: agreesState, want: dunno},
 		{name: "not half-open while nobody calls", with: silence, phase: "silence", rule: onCall, want: pass},
+		{name: "not half-open while nobody calls, by a page that is silent just then", with: silence, asked: lies(func(s string, at time.Duration) string {
+			if at > 2300*ms {
+				return ""
+			}
+			return s
+		}), phase: "silence", rule: onCall, want: dunno},
+		{name: "not half-open while nobody calls, where everybody calls", phase: "outage", rule: onCall, want: dunno},
 		{name: "metric that lies: half-open for ever", asked: lies(func(s string, at time.Duration) string {
 			if s == "CLOSED" && at > 5*time.Second {
 				return "HALF_OPEN"

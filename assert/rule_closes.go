@@ -235,7 +235,11 @@ func (v *view) longestWait() (time.Duration, bool) {
 	switch {
 	case !v.breaker.Declared:
 		return 0, false
-	case c.WaitMultiplier == 0, c.WaitMultiplier <= 1:
+	case len(c.Waits) > 0:
+		return slices.Max(c.Waits), true
+	case c.WaitRandom > 0:
+		return time.Duration(float64(c.Wait) * (1 + c.WaitRandom)), true
+	case c.WaitMultiplier <= 1: // 0: it does not grow.
 		return c.Wait, true
 	default:
 		return c.WaitMax, c.WaitMax > 0

@@ -24,7 +24,8 @@ import (
 //     that waits for a call became half-open by a timer.
 //
 // It passes if no reading contradicts, and each state that lasted longer than MaxLag and a
-// little has a reading that agrees with it.
+// little has a reading that agrees with it; with OnCall, only if one of these was taken after the
+// declared wait was over and before anybody called.
 type ReportedStateAgrees struct {
 	Breaker string
 	MaxLag  time.Duration
@@ -73,6 +74,7 @@ func (r ReportedStateAgrees) judge(e *evidence, a Assertion) Verdict {
 func (r ReportedStateAgrees) compare(v *view, w Interval, own told) Verdict {
 	agreed, tally := map[State]int{}, map[string]int{}
 	var lies []contradiction
+	waited := false
 	for _, one := range own.readings {
 		in := Interval{one.asked - r.MaxLag, one.answered}
 		tally[one.text]++
@@ -84,6 +86,7 @@ func (r ReportedStateAgrees) compare(v *view, w Interval, own told) Verdict {
 		}
 		if s, ok := v.surely(in, r.OnCall); ok && s == stateOf(one.text) {
 			agreed[s]++
+			waited = waited || v.waitedForACall(in)
 		}
 	}
 	out := Verdict{Result: Pass, Resolution: short(r.MaxLag), Observed: readings(tally)}
@@ -94,7 +97,31 @@ func (r ReportedStateAgrees) compare(v *view, w Interval, own told) Verdict {
 		out.Margin = fmt.Sprintf("%d of %s contradict the calls", n, plural(len(own.readings), "reading"))
 		return out
 	}
-	return r.agreement(v, w, own, out, agreed)
+	if out = r.agreement(v, w, own, out, agreed); out.Result == Pass && r.OnCall && !waited {
+		out.Result, out.Margin = Inconclusive, ""
+		out.Reason = "no reading was taken after the declared wait while nobody had called, so it may become half-open without a call"
+		if len(own.untold) > 0 {
+			out.Reason += "; " + own.silence()
+		}
+		out.Remedy = "let a pause without calls follow the opening that is longer than the wait, max_lag and state_probe.every together, and let the page answer meanwhile"
+	}
+	return out
+}
+
+// waitedForACall reports whether a reading of these instants that says OPEN shows that the breaker
+// does not become half-open by itself: its wait was over, and nobody had called.
+func (v *view) waitedForACall(in Interval) bool {
+	wait, known := v.longestWait()
+	if _, open := v.unasked(in.Lo, in.Hi); !open || !known {
+		return false
+	}
+	opened := forever
+	for _, s := range v.segs {
+		if s.state == StateOpen && s.from.Lo <= in.Lo {
+			opened = s.from.Hi
+		}
+	}
+	return opened < in.Lo-wait
 }
 
 // agreement is the verdict where no reading is false: there must be some that are true.
