@@ -53,13 +53,21 @@ func writeConformance(t *testing.T, members []truth, rows map[string]row, when s
 	}
 }
 
-// machineLoad is how busy this machine is, as far as it tells.
+// machineLoad is how busy this machine is, as far as it tells, and at which priority this
+// process runs, if that is not the usual one.
 func machineLoad() string {
 	text, err := os.ReadFile("/proc/loadavg")
 	if err != nil {
 		return "not known"
 	}
-	return strings.Join(strings.Fields(string(text))[:3], ", ")
+	load := strings.Join(strings.Fields(string(text))[:3], ", ")
+	stat, err := os.ReadFile("/proc/self/stat")
+	_, rest, found := strings.Cut(string(stat), ") ")
+	const niceness = 16 // of the fields behind the name
+	if fields := strings.Fields(rest); err == nil && found && len(fields) > niceness && fields[niceness] != "0" {
+		load += "; run at nice " + fields[niceness]
+	}
+	return load
 }
 
 // cells are the columns of a member's row that hold something observed.
