@@ -194,6 +194,9 @@ func retryGoldens() []retried {
 		{name: "answers before it calls", trace: answersFirst, rule: exactly(3), want: dunno},
 		{name: "answers before it calls, one too many", with: attempts(4), trace: answersFirst, rule: mostTries(3), want: fail},
 		{name: "no ids", with: noIDs, rule: exactly(3), want: dunno},
+		{name: "resets in the phase after, of which a library sends again", with: func(s *setup) {
+			s.Retry.Library, s.Phases[2].Faults = true, unavailable(reset)
+		}, rule: exactly(3), want: pass},
 		{name: "asks again now and then", with: both(attempts(1), failsBy(ratio(50))), trace: asksAgain, rule: mostTries(1), want: dunno},
 		{name: "goes on when it has answered", trace: goesOn, rule: exactly(3), want: dunno},
 		{name: "goes on when it has answered, one too many", with: attempts(4), trace: goesOn, rule: exactly(3), want: fail},

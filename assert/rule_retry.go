@@ -48,6 +48,18 @@ func (t *tries) shaky() bool {
 	return false
 }
 
+// doubted reports whether what makes attempts doubtful happened in the phase of their call. A call
+// that is under way when its phase ends may meet other faults in the next one, and what comes of
+// these is not what is asked about.
+func (t *tries) doubted() bool {
+	for i, l := range t.links {
+		if (l != linkRetry || broken(t.list[i])) && t.list[i].Phase == t.call.Phase {
+			return true
+		}
+	}
+	return false
+}
+
 // count is how many attempts the SUT has made of one request: at least the longest row
 // of certain retries, at most all that arrived.
 func (t *tries) count() numbers {

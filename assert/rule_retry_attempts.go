@@ -103,8 +103,10 @@ func (r RetryAttempts) measure(rs *retries) *attemptsMade {
 		switch {
 		case n.Lo > limit:
 			m.over = append(m.over, t)
-		case n.Hi > limit:
+		case n.Hi > limit && t.doubted():
 			m.may = append(m.may, t)
+		case n.Hi > limit:
+			continue
 		}
 		if rs.failed(t.last()) {
 			m.failed++

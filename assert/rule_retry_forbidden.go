@@ -78,9 +78,9 @@ func (r RetryForbidden) judge(e *evidence, a Assertion) Verdict {
 		switch {
 		case rs.sentAgain(t):
 			wrong = append(wrong, t)
-		case len(t.list) > 1:
+		case len(t.list) > 1 && t.doubted():
 			vague = append(vague, t)
-		case rs.due(t):
+		case len(t.list) == 1 && rs.due(t):
 			due = append(due, t)
 		}
 	}
