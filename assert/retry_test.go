@@ -194,6 +194,8 @@ func retryGoldens() []retried {
 		{name: "answers before it calls", trace: answersFirst, rule: exactly(3), want: dunno},
 		{name: "answers before it calls, one too many", with: attempts(4), trace: answersFirst, rule: mostTries(3), want: fail},
 		{name: "no ids", with: noIDs, rule: exactly(3), want: dunno},
+		{name: "POST is not tried again", with: func(s *setup) { s.Pay, s.Retry.Reads, s.Retry.Spares = 2, true, true }, rule: exactly(3), want: fail},
+		{name: "POST is not tried again, and not looked at", with: func(s *setup) { s.Pay, s.Retry.Reads, s.Retry.Spares = 2, true, true }, rule: assert.RetryAttempts{Injector: "payments", Exactly: 3, Targets: []string{"checkout"}}, want: pass},
 		{name: "resets in the phase after, of which a library sends again", with: func(s *setup) {
 			s.Retry.Library, s.Phases[2].Faults = true, unavailable(reset)
 		}, rule: exactly(3), want: pass},

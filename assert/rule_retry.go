@@ -132,6 +132,15 @@ func (r *retries) take(c *trace.Joined) {
 	r.all = append(r.all, ts...)
 }
 
+// only leaves the calls to some targets, if any are given.
+func (r *retries) only(targets []string) {
+	if len(targets) == 0 {
+		return
+	}
+	r.all = slices.DeleteFunc(r.all, func(t *tries) bool { return !slices.Contains(targets, t.call.Target) })
+	r.calls = slices.DeleteFunc(r.calls, func(c *trace.Joined) bool { return !slices.Contains(targets, c.Call.Target) })
+}
+
 // clouded reports whether attempts of a call may have left no sign, or one that nobody
 // can give to a call.
 func (r *retries) clouded(c *trace.Joined) bool {
