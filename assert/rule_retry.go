@@ -48,6 +48,18 @@ func (t *tries) shaky() bool {
 	return false
 }
 
+// doubted reports whether what makes attempts doubtful happened in the phase of their call. A call
+// that is under way when its phase ends may meet other faults in the next one, and what comes of
+// these is not what is asked about.
+func (t *tries) doubted() bool {
+	for i, l := range t.links {
+		if (l != linkRetry || broken(t.list[i])) && t.list[i].Phase == t.call.Phase {
+			return true
+		}
+	}
+	return false
+}
+
 // count is how many attempts the SUT has made of one request: at least the longest row
 // of certain retries, at most all that arrived.
 func (t *tries) count() numbers {
@@ -118,6 +130,15 @@ func (r *retries) take(c *trace.Joined) {
 		r.after += one(t.call.Answered() && t.last().Arr > t.call.End)
 	}
 	r.all = append(r.all, ts...)
+}
+
+// only leaves the calls to some targets, if any are given.
+func (r *retries) only(targets []string) {
+	if len(targets) == 0 {
+		return
+	}
+	r.all = slices.DeleteFunc(r.all, func(t *tries) bool { return !slices.Contains(targets, t.call.Target) })
+	r.calls = slices.DeleteFunc(r.calls, func(c *trace.Joined) bool { return !slices.Contains(targets, c.Call.Target) })
 }
 
 // clouded reports whether attempts of a call may have left no sign, or one that nobody

@@ -25,8 +25,9 @@ import (
 // short.latency bounds.
 type RetryAttempts struct {
 	Injector string
-	Exactly  int // 0: not asked
-	Max      int // 0: not asked
+	Exactly  int      // 0: not asked
+	Max      int      // 0: not asked
+	Targets  []string // of the calls; empty: all
 }
 
 // Kind implements [Rule].
@@ -36,10 +37,14 @@ func (r RetryAttempts) dependency() string { return r.Injector }
 
 // expected says what the rule asks.
 func (r RetryAttempts) expected() string {
+	s := "at most " + plural(r.Max, "attempt") + " of a request"
 	if r.Exactly > 0 {
-		return "exactly " + plural(r.Exactly, "attempt") + " of a request that fails each time"
+		s = "exactly " + plural(r.Exactly, "attempt") + " of a request that fails each time"
 	}
-	return "at most " + plural(r.Max, "attempt") + " of a request"
+	if len(r.Targets) > 0 {
+		s += ", of " + callsTo(r.Targets)
+	}
+	return s
 }
 
 // fewest is how many requests must have been given every reason to be tried once more.
@@ -62,6 +67,7 @@ func (r RetryAttempts) judge(e *evidence, a Assertion) Verdict {
 		return notRun(a)
 	}
 	rs := e.retriesOf(r.Injector, a)
+	rs.only(r.Targets)
 	m := r.measure(rs)
 	out := Verdict{Result: Inconclusive, Observed: r.observed(rs, m) + rs.retriedRejections()}
 	if out.Reason, out.Remedy = rs.unsaid(); out.Reason != "" {
@@ -70,13 +76,13 @@ func (r RetryAttempts) judge(e *evidence, a Assertion) Verdict {
 	switch {
 	case len(m.over) > 0:
 		out.Result, out.Evidence = Fail, callIDs(m.over)
-		out.Reason = fmt.Sprintf("%s with more attempts than that", plural(len(m.over), "request"))
+		out.Reason = fmt.Sprintf("%s with more attempts than that: %s", plural(len(m.over), "request"), m.over[0].example())
 	case len(m.may) > 0:
 		out.Evidence, out.Remedy = callIDs(m.may), doubtRemedy
 		out.Reason = doubtWords(doubts(m.may))
 	case len(m.under) >= fewest:
 		out.Result, out.Evidence = Fail, callIDs(m.under)
-		out.Reason = fmt.Sprintf("%s with fewer attempts, although each had failed and the client still waited", plural(len(m.under), "request"))
+		out.Reason = fmt.Sprintf("%s with fewer attempts, although each had failed and the client still waited: %s", plural(len(m.under), "request"), m.under[0].example())
 	case len(m.due) < fewest:
 		out.Reason, out.Remedy = r.undecided(rs, m)
 	case len(m.under) > 0:
@@ -103,8 +109,10 @@ func (r RetryAttempts) measure(rs *retries) *attemptsMade {
 		switch {
 		case n.Lo > limit:
 			m.over = append(m.over, t)
-		case n.Hi > limit:
+		case n.Hi > limit && t.doubted():
 			m.may = append(m.may, t)
+		case n.Hi > limit:
+			continue
 		}
 		if rs.failed(t.last()) {
 			m.failed++

@@ -78,9 +78,9 @@ func (r RetryForbidden) judge(e *evidence, a Assertion) Verdict {
 		switch {
 		case rs.sentAgain(t):
 			wrong = append(wrong, t)
-		case len(t.list) > 1:
+		case len(t.list) > 1 && t.doubted():
 			vague = append(vague, t)
-		case rs.due(t):
+		case len(t.list) == 1 && rs.due(t):
 			due = append(due, t)
 		}
 	}
@@ -93,7 +93,7 @@ func (r RetryForbidden) judge(e *evidence, a Assertion) Verdict {
 	switch {
 	case len(wrong) > 0:
 		out.Result, out.Evidence = Fail, callIDs(wrong)
-		out.Reason = fmt.Sprintf("the dependency got %s twice or more: %s", plural(len(wrong), "such request"), rs.example(wrong[0]))
+		out.Reason = fmt.Sprintf("the dependency got %s twice or more: %s", plural(len(wrong), "such request"), wrong[0].example())
 		if byLibrary > 0 {
 			out.Reason += fmt.Sprintf("; %s of it the HTTP library may have sent by itself, as its connection had broken without an answer: it has to be told not to", plural(byLibrary, "attempt"))
 		}
@@ -131,8 +131,11 @@ func (r *retries) refused(t *tries, i int) bool {
 	})
 }
 
-// example words the first request that was sent again.
-func (r *retries) example(t *tries) string {
-	at := t.list[0]
-	return fmt.Sprintf("%s %s of call %s came %d times", at.Method, at.Path, t.call.ID, len(t.list))
+// example words how often a request came.
+func (t *tries) example() string {
+	at, times := t.list[0], "once"
+	if len(t.list) > 1 {
+		times = plural(len(t.list), "time")
+	}
+	return fmt.Sprintf("%s %s of call %s came %s", at.Method, at.Path, t.call.ID, times)
 }

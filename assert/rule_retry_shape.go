@@ -12,7 +12,7 @@ func (r RetrySpacing) grows(g *gaps) Verdict {
 	var seen []string
 	rows := g.rows()
 	for k, w := range rows {
-		seen = append(seen, fmt.Sprintf("%s after attempt %d", short(quantileOf(w.took, 0.5)), w.i))
+		seen = append(seen, short(quantileOf(w.took, 0.5))+" "+w.after())
 		if k+1 < len(rows) && rows[k+1].target == w.target && rows[k+1].i == w.i+1 {
 			parts = append(parts, r.growth(g, w, rows[k+1]))
 		}
@@ -32,7 +32,7 @@ func (r RetrySpacing) grows(g *gaps) Verdict {
 // growth judges one step of it.
 func (r RetrySpacing) growth(g *gaps, from, to *row) Verdict {
 	if n := min(len(from.took), len(to.took)); n < manyGaps {
-		return g.few(n, manyGaps, fmt.Sprintf("after attempt %d", to.i))
+		return g.few(n, manyGaps, to.after())
 	}
 	a, b := from.around(0.5), to.around(0.5)
 	want := func(d time.Duration) time.Duration {
@@ -49,9 +49,9 @@ func (r RetrySpacing) growth(g *gaps, from, to *row) Verdict {
 		out.Remedy = "lower the rate, or let the SUT wait longer"
 	case b.Hi < want(a.Lo-g.sending):
 		out.Result = Fail
-		out.Reason = fmt.Sprintf("the wait after attempt %d (median within %s) is %s the one before (%s)", to.i, b, factor(ratioOf(int(b.Hi), int(max(a.Lo, 1)))), a)
+		out.Reason = fmt.Sprintf("the wait %s (median within %s) is %s the one before (%s)", to.after(), b, factor(ratioOf(int(b.Hi), int(max(a.Lo, 1)))), a)
 	case b.Lo-g.sending < want(a.Hi):
-		out.Reason = fmt.Sprintf("the median of the waits after attempt %d lies within %s, and the one before within %s: too wide to tell", to.i, b, a)
+		out.Reason = fmt.Sprintf("the median of the waits %s lies within %s, and the one before within %s: too wide to tell", to.after(), b, a)
 		out.Remedy = "let more calls fail in this phase: four times as many halve the range"
 	default:
 		out.Result = Pass
@@ -69,7 +69,7 @@ func (r RetrySpacing) spreads(g *gaps) Verdict {
 			continue
 		}
 		mid, q1, q3 := quantileOf(w.took, 0.5), quantileOf(w.took, 0.25), quantileOf(w.took, 0.75)
-		seen = append(seen, fmt.Sprintf("%s (quartiles %s and %s) after attempt %d", percent(share(q3-q1, mid)), short(q1), short(q3), w.i))
+		seen = append(seen, fmt.Sprintf("%s (quartiles %s and %s) %s", percent(share(q3-q1, mid)), short(q1), short(q3), w.after()))
 		parts = append(parts, r.spread(g, w))
 	}
 	if len(parts) == 0 {
@@ -95,7 +95,7 @@ func (r RetrySpacing) spread(g *gaps, w *row) Verdict {
 		out.Remedy = "lower the rate, or let the SUT wait longer"
 	case most < r.Jitter:
 		out.Result = Fail
-		out.Reason = fmt.Sprintf("the waits after attempt %d are alike: all who fail together come again together", w.i)
+		out.Reason = fmt.Sprintf("the waits %s are alike: all who fail together come again together", w.after())
 	case least < r.Jitter:
 		out.Reason = fmt.Sprintf("the spread of all such waits lies between %s and %s: too wide to tell", percent(max(0, least)), percent(most))
 		out.Remedy = "let more calls fail in this phase: four times as many halve the range"

@@ -139,7 +139,7 @@ func (r *retries) gaps() *gaps {
 			before, at := t.list[i], t.list[i+1]
 			o := before.Done()
 			switch {
-			case l == linkAgain:
+			case l == linkAgain, before.Phase != t.call.Phase:
 				continue
 			case o == trace.None || o > at.Arr:
 				g.overlap++
@@ -273,6 +273,7 @@ func gapIDs(all []gap, is func(gap) bool) []string {
 // row is the gaps of one target after so many attempts, sorted.
 type row struct {
 	target string
+	among  int // targets
 	i      int
 	took   []time.Duration
 	ids    []string
@@ -301,10 +302,24 @@ func (g *gaps) rows() []*row {
 	}
 	out := slices.Collect(maps.Values(by))
 	slices.SortFunc(out, func(a, b *row) int { return cmp.Or(strings.Compare(a.target, b.target), cmp.Compare(a.i, b.i)) })
+	targets := map[string]bool{}
 	for _, w := range out {
 		slices.Sort(w.took)
+		targets[w.target] = true
+	}
+	for _, w := range out {
+		w.among = len(targets)
 	}
 	return out
+}
+
+// after words after which attempt the gaps are, and of which target's calls if there are several.
+func (w *row) after() string {
+	s := fmt.Sprintf("after attempt %d", w.i)
+	if w.among > 1 {
+		s += " for " + w.target
+	}
+	return s
 }
 
 // around is between which of the sorted gaps the q-quantile of all such gaps lies, as 95 % of

@@ -153,7 +153,7 @@
 //	  - recovery.time: {max, target, for}   target: a criterion; breaker
 //	  - downstream.abandoned_after: {injector, equals or max, tolerance (10%)}
 //	  - downstream.calls: {injector, min?, max?, when?}     breaker, of when
-//	  - retry.max_attempts: {injector, exactly or max}
+//	  - retry.max_attempts: {injector, exactly or max, targets (all)}
 //	  - retry.amplification: {injector, max, over (calls)}   over: calls or admitted
 //	  - retry.spacing: {injector, min?, max?, growth?, jitter?, retry_after?}
 //	  - retry.budget: {injector, ratio?, per_second?, burst?, window (10s)}

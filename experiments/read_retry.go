@@ -71,6 +71,9 @@ func (a *assertion) retryAttempts(v yamldoc.Value) assert.Rule {
 	m := v.Map("{injector: payments, exactly: 3}")
 	defer m.Done()
 	rule := assert.RetryAttempts{Injector: a.at(m)}
+	if targets := m.Get("targets"); targets.Exists() {
+		rule.Targets = a.targetsAt(targets)
+	}
 	switch kind := m.Choice("exactly", "max"); kind {
 	case "exactly":
 		rule.Exactly = m.Get(kind).Count(0, 1)
@@ -244,7 +247,7 @@ func retrySchemas() map[string]ruleSchema {
 		return object(k, required...)
 	}
 	return map[string]ruleSchema{
-		assert.RetryAttempts{}.Kind(): {value: form(keys{"exactly": count(1), "max": count(1)}).
+		assert.RetryAttempts{}.Kind(): {value: form(keys{"exactly": count(1), "max": count(1), "targets": some(name)}).
 			with("oneOf", []schema{only([]string{"exactly"}, []string{"max"}), only([]string{"max"}, []string{"exactly"})})},
 		assert.RetryAmplification{}.Kind(): {value: form(keys{"max": number, "over": oneOf(string(assert.OverCalls), string(assert.OverAdmitted))}, "max")},
 		assert.RetrySpacing{}.Kind(): {value: form(keys{"min": duration, "max": duration, "growth": number, "jitter": share, "retry_after": boolean()}).
@@ -264,6 +267,7 @@ func putRetry(o *yamldoc.Out, rule assert.Rule) {
 		m.Put("injector", r.Injector)
 		m.PutIf(r.Exactly > 0, "exactly", r.Exactly)
 		m.PutIf(r.Max > 0, "max", r.Max)
+		m.PutIf(len(r.Targets) > 0, "targets", r.Targets)
 	case assert.RetryAmplification:
 		m.Put("injector", r.Injector)
 		m.Put("max", r.Max)
