@@ -85,7 +85,7 @@ func (r HalfOpenProbes) judge(e *evidence, a Assertion) Verdict {
 	want, expected := max(r.Exactly, r.Max), r.expected()
 	return e.each(r.Breaker, a, func(v *view, w Interval) Verdict {
 		if v.uncounted() {
-			return uncountedVerdict(expected)
+			return v.uncountedVerdict(expected)
 		}
 		var parts []Verdict
 		for _, vis := range v.visits {

@@ -115,3 +115,18 @@ func TestHalfOpenIsAlwaysDrawn(t *testing.T) {
 		}
 	})
 }
+
+// A breaker that was not seen for a while, behind a shut door, was not at the end of the run then.
+func TestStateThatIsLostIsNotSaidToLast(t *testing.T) {
+	s := func(from, to int) assert.Segment {
+		at := func(n int) assert.Interval {
+			return assert.Interval{Lo: time.Duration(n) * time.Second, Hi: time.Duration(n) * time.Second}
+		}
+		return assert.Segment{State: assert.StateClosed, From: at(from), To: at(to), Last: true}
+	}
+	seen := timeline{breakers: []assert.Timeline{{Name: "payments", Segments: []assert.Segment{s(0, 1), s(3, 4)}}}, glyphs: glyphsFor(true)}
+	got := strings.Join(seen.stays(100), " ")
+	if want := "payments: closed 1s until nothing could be seen of it, closed 1s to the end"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+}

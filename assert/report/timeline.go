@@ -260,7 +260,7 @@ func (t timeline) stays(width int) []string {
 				words = append(words, fmt.Sprintf("and %d more", len(b.Segments)-i))
 				break
 			}
-			words = append(words, t.stay(s))
+			words = append(words, t.stay(s, i == len(b.Segments)-1))
 		}
 		for i, l := range wrap(lane(b)+": "+strings.Join(words, ", "), width-len(gap)) {
 			if i > 0 {
@@ -273,16 +273,20 @@ func (t timeline) stays(width int) []string {
 }
 
 // stay words one segment; its duration is an interval, printed as its middle and
-// half its width.
-func (t timeline) stay(s assert.Segment) string {
+// half its width. What breaks off before the last of them does so because a door was shut and
+// nothing could be seen of the breaker.
+func (t timeline) stay(s assert.Segment, last bool) string {
 	lo, hi := max(0, s.To.Lo-s.From.Hi), max(0, s.To.Hi-s.From.Lo)
 	name := strings.ReplaceAll(strings.ToLower(string(s.State)), "_", "-")
 	text := name + " " + t.span((lo+hi)/2)
 	if half := (hi - lo) / 2; half > 0 {
 		text += t.glyphs.plusMinus + t.span(half)
 	}
-	if s.Last {
+	switch {
+	case s.Last && last:
 		text += " to the end"
+	case s.Last:
+		text += " until nothing could be seen of it"
 	}
 	return text
 }

@@ -24,7 +24,7 @@ func TestPagingIsTold(t *testing.T) {
 	}
 	for _, how := range []string{"restart", "gone"} {
 		t.Run(how, func(t *testing.T) {
-			for _, v := range judged(t, file, src, "sut.reference.paging.on_switch="+how).Verdicts {
+			for _, v := range judged(t, listed{file: file, src: src}, 1, "sut.reference.paging.on_switch="+how).Verdicts {
 				if v.Result != assert.Pass {
 					t.Errorf("%s is %s: observed %s: %s", v.ID, v.Result, v.Observed, v.Reason)
 				}
