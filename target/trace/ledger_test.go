@@ -140,9 +140,14 @@ func TestSnapshotsWhileRecording(t *testing.T) {
 	for w := range workers {
 		work.Go(func() {
 			for i := range rounds {
+				if i > 1500 {
+					rec.Departed(i/3, func(a *trace.Attempt) { a.Status++ })
+				}
 				path := fmt.Sprintf("/%d/%d", w, i)
 				h := rec.Arrived(trace.Attempt{Injector: "payments", Path: path, Arr: time.Duration(i)})
-				rec.Departed(h, func(a *trace.Attempt) { a.Dep, a.Detail = time.Duration(i), path })
+				for range 1 + i%2 { // It is odd to have two ends.
+					rec.Departed(h, func(a *trace.Attempt) { a.Dep, a.Detail = time.Duration(i), path })
+				}
 				if i%1000 != 999 {
 					continue
 				}
