@@ -127,15 +127,6 @@ func TestSubscribersOfBadManners(t *testing.T) {
 	until(t, "all files are closed", func() bool { return openFiles(t) <= files+2 })
 }
 
-// fill has streams say more than there is room for.
-func (a api) fill() {
-	a.t.Helper()
-	for n := range 4 {
-		a.want(200, "", "PUT", "/v1/plan", longPlan(n))
-		time.Sleep(150 * time.Millisecond) // It is looked at ten times a second.
-	}
-}
-
 // openFiles is how many descriptors are open.
 func openFiles(t testing.TB) int {
 	open, err := os.ReadDir("/proc/self/fd")
