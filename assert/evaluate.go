@@ -178,6 +178,10 @@ func breakerOf(r Rule) string {
 		return r.Breaker
 	case ReportedStateAgrees:
 		return r.Breaker
+	case HerdPeak:
+		return r.Breaker
+	case HerdSync:
+		return r.Breaker
 	case DownstreamCalls:
 		if r.When == "" || r.When == StateClosed {
 			return ""

@@ -42,6 +42,10 @@ type Breaker struct {
 	Declared bool              `json:"declared" yaml:"declared"` // Config is what it is said to be
 	Config   breakerref.Config `json:"config" yaml:"config"`
 	Failure  match.Failure     `json:"failure" yaml:"failure"`
+
+	// LateDropped says that an outcome counts only for the state that admitted its call, and
+	// else not at all. Otherwise it counts for the state that it finds, as in Resilience4j.
+	LateDropped bool `json:"late_dropped,omitempty" yaml:"late_dropped,omitempty"`
 }
 
 // Phase is what the judge must know of a phase's plan.
@@ -49,6 +53,8 @@ type Phase struct {
 	Name    string
 	Measure bool
 	Faults  map[string][]fault.Rule // by injector
+	Clients int                     // of a closed loop, that think between their calls; 0: it has none
+	Think   time.Duration           // for how long, on average
 }
 
 // Integrity is the floor below which rules are void.

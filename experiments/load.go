@@ -53,6 +53,7 @@ type reader struct {
 	noClasses bool            // likewise load.classify
 	noTargets bool            // likewise load.targets
 	noPhases  bool            // likewise phases
+	noSUT     bool            // likewise sut
 }
 
 // flawed returns a function that reports whether a problem was noted since. What
@@ -86,9 +87,11 @@ func compile(doc *yamldoc.Doc, path string, seed uint64) *Plan {
 	load := m.Need("load").Map("{rate: 100/s, targets: [{name: checkout, path: /checkout}]}")
 	r.load(load)
 	r.readBreakers(r.breakersOf(m))
-	r.sut(m.Need("sut"))
-	r.referenceSpeaks()
 	flawed := r.flawed()
+	r.sut(m.Need("sut"))
+	r.noSUT = flawed() || len(m.Unknown()) > 0 && !m.Has("sut")
+	r.referenceSpeaks()
+	flawed = r.flawed()
 	r.readPhases(m.Need("phases"))
 	r.noPhases = flawed()
 	r.maxInFlight(load)

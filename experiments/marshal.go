@@ -130,6 +130,7 @@ func breakersOut(p *Plan) *yamldoc.Out {
 		one.Put("injector", b.Injector)
 		one.Put("targets", b.Targets)
 		one.PutIf(b.Unit != assert.UnitUnknown, "unit", string(b.Unit))
+		one.PutIf(b.LateDropped, "late_outcomes", lateDropped)
 		if b.Declared {
 			putConfig(one, b.Config)
 		}

@@ -228,6 +228,9 @@ func putReport(o *yamldoc.Out, rule assert.Rule) {
 		putReported(o, r)
 	case assert.MetricAgrees:
 		putMetric(o, r)
+	default:
+		putRateRule(o, rule)
+		putRetry(o, rule)
 	}
 }
 

@@ -48,6 +48,9 @@ func (a *assertion) rule(kind string) assert.Rule {
 	case assert.MetricAgrees{}.Kind():
 		return a.metricAgrees(v)
 	}
+	if isRateRule(kind) {
+		return a.rateRule(kind, v)
+	}
 	return a.answerRule(kind)
 }
 

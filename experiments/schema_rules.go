@@ -58,6 +58,8 @@ func ruleSchemas() map[string]ruleSchema {
 		"*" + ofLatency: {value: latencies, beside: targets},
 	}
 	maps.Copy(all, reportSchemas())
+	maps.Copy(all, retrySchemas())
+	maps.Copy(all, rateSchemas())
 	return all
 }
 

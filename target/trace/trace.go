@@ -45,6 +45,9 @@ type Call struct {
 	Class    string        `json:"class"`
 	Instance string        `json:"instance,omitempty"`
 	Session  *Session      `json:"session,omitempty"` // nil: it is of none
+
+	RetryAfter string `json:"retry_after,omitempty"` // that header of the answer
+	Port       int    `json:"port,omitempty"`        // of the client's end of the connection that it was sent on; 0: not known
 }
 
 // Answered reports whether the SUT answered completely.
