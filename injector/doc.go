@@ -11,6 +11,9 @@
 //     anything, is recorded as an attempt without an id, at its end, with the instant
 //     of the first such byte. A connection that ends otherwise with nothing said on it
 //     is none: pools open some in advance and give them up.
+//   - What a caller sends behind a request whose connection a fault then ends (pipelining) is no
+//     attempt: of what was on its way, or lay in a kernel, nobody can know whether it was to be a
+//     request, and what can be known of it would depend on when it came.
 //   - Where a call's token may be in the body, its first 64 KiB are waited for before
 //     the request is recorded; an upstream still gets all of it.
 //   - Arr is taken when the head of the request has been read, so the caller
@@ -43,7 +46,11 @@
 //     request meets a part of one plan and a part of another.
 //   - Limits are kept exactly. A request beyond one passes as if there were no fault, and
 //     is counted and recorded.
-//   - When the lease is over, no later arrival meets a fault, and what waits for one ends.
+//   - When the lease is over, no later arrival meets a fault, and what waits for one ends. Nor does
+//     a request meet one that came earlier, and whose body, which decides whether the fault is for
+//     it, came later than the end of the lease, a Clear, or the end of an added fault.
+//   - A rule that is taken away and comes back, by whatever change, has the rate that it had
+//     (Limits.PerSecond).
 //   - After Close, no goroutine and no connection of the injector is left, and
 //     every attempt has an end.
 package injector

@@ -14,6 +14,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -119,7 +120,7 @@ var floods = map[string]struct {
 		f.WriteHeaders(http2.HeadersFrameParam{StreamID: 1, BlockFragment: f.head(), EndStream: true})
 		var junk bytes.Buffer
 		hpack.NewEncoder(&junk).WriteField(hpack.HeaderField{Name: "x-junk", Value: strings.Repeat("~", 8<<10), Sensitive: true})
-		for f.sent < 64<<20 && f.push() {
+		for f.sent < int64(sized(8, 64))<<20 && f.push() {
 			f.WriteContinuation(1, false, junk.Bytes())
 		}
 	}},
@@ -211,9 +212,9 @@ var floods = map[string]struct {
 	}},
 }
 
-// many writes a frame many times.
+// many writes a frame many times, a tenth of it where less will do.
 func (f *flooder) many(times int, write func(k int)) {
-	for k := range times {
+	for k := range sized(max(times/10, min(times, 2000)), times) {
 		write(k)
 		if f.out.Len() > 64<<10 && !f.push() {
 			return
@@ -262,7 +263,7 @@ func flooded(t *testing.T, rules []fault.Rule, unread bool, attack func(*flooder
 	before := heap()
 	stop := make(chan struct{})
 	var watching sync.WaitGroup
-	most, served := int64(0), 0
+	var most, served atomic.Int64
 	watching.Go(func() {
 		for {
 			select {
@@ -272,25 +273,23 @@ func flooded(t *testing.T, rules []fault.Rule, unread bool, attack func(*flooder
 			}
 			var m runtime.MemStats
 			runtime.ReadMemStats(&m)
-			most = max(most, int64(m.HeapInuse+m.StackInuse)-before)
+			most.Store(max(most.Load(), int64(m.HeapInuse+m.StackInuse)-before))
 			if status, _, err := get(c, d.URL()); status != 200 || err != nil {
 				t.Errorf("another caller gets %d, %v", status, err)
 			}
-			served++
+			served.Add(1)
 		}
 	})
 	f := flood(t, d.Addr(), !unread)
 	attack(f)
 	f.push()
-	if served == 0 {
-		time.Sleep(20 * time.Millisecond)
-	}
+	until(t, "another caller is served", func() bool { return served.Load() > 0 })
 	close(stop)
 	watching.Wait()
 	f.conn.Close()
 	ledger := int64(d.rec.Recorded()) * 2000
-	if most-ledger > 200<<20 {
-		t.Errorf("%d bytes were in use", most)
+	if most.Load()-ledger > 200<<20 {
+		t.Errorf("%d bytes were in use", most.Load())
 	}
 	if !unread {
 		for range f.away { // Until it has read all.
@@ -312,7 +311,7 @@ func flooded(t *testing.T, rules []fault.Rule, unread bool, attack func(*flooder
 	if s := d.State(); s.Requests != requests || s.Active != 0 || s.Held != 0 {
 		t.Errorf("the ledger has %d requests, the state is %+v", requests, s)
 	}
-	t.Logf("%d MB sent, %d MB in use at most, %d lines, another caller was served %d times", f.sent>>20, most>>20, d.rec.Recorded(), served)
+	t.Logf("%d MB sent, %d MB in use at most, %d lines, another caller was served %d times", f.sent>>20, most.Load()>>20, d.rec.Recorded(), served.Load())
 }
 
 // lockedLog is what an injector logs.

@@ -31,11 +31,14 @@ func TestAFaultThatEndedBeforeTheBodyCameHitsNothing(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			d := start(t, injector.Config{Lease: time.Second})
-			ttl := time.Minute
-			if name == "its time" {
+			ttl, lease := time.Minute, time.Duration(0)
+			switch name {
+			case "its time":
 				ttl = 300 * time.Millisecond
+			case "the lease":
+				lease = 2 * time.Second
 			}
+			d := start(t, injector.Config{Lease: lease})
 			if _, err := d.Apply(picky, ttl); err != nil {
 				t.Fatal(err)
 			}

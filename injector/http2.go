@@ -155,12 +155,11 @@ func (x *exchange) misfit(what string) ending {
 func (i *Injector) noteMisfit(id, what string) bool {
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	for n := range i.misfits {
-		if m := &i.misfits[n]; m.Rule == id && m.What == what {
-			m.Met++
-			return false
-		}
+	if n, known := i.misfitAt[[2]string{id, what}]; known {
+		i.misfits[n].Met++
+		return false
 	}
+	i.misfitAt[[2]string{id, what}] = len(i.misfits)
 	i.misfits = append(i.misfits, Misfit{Rule: id, What: what, Met: 1})
 	return true
 }

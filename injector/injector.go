@@ -98,7 +98,8 @@ type Injector struct {
 	// multiplexed are the connections of HTTP/2, and whose settings they have (nil: a sound
 	// server's); guarded by mu.
 	multiplexed map[*h2.Conn]*phase
-	misfits     []Misfit // guarded by mu
+	misfits     []Misfit          // guarded by mu
+	misfitAt    map[[2]string]int // guarded by mu; rule and what: the place in misfits
 
 	server  *http.Server
 	rest    func() // closes idle connections to the upstream
@@ -170,7 +171,7 @@ func build(cfg Config) (*Injector, error) {
 	}
 	i := &Injector{
 		cfg: cfg, began: time.Now(), log: cfg.Logger, conns: map[*conn]bool{}, multiplexed: map[*h2.Conn]*phase{},
-		wake: make(chan struct{}, 1), rest: func() {},
+		wake: make(chan struct{}, 1), rest: func() {}, misfitAt: map[[2]string]int{},
 	}
 	i.Watch(cfg.Watch)
 	i.budget, i.meter = newBudget(cfg.Limits), newMeter()

@@ -57,13 +57,18 @@ func send(w http.ResponseWriter, res *result, p *problem) {
 		res.text, res.kind = b.Bytes(), "application/json"
 	}
 	h := w.Header()
-	h.Set("Content-Type", res.kind)
+	head(h, res.kind)
 	h.Set("Content-Length", strconv.Itoa(len(res.text)))
-	h.Set("Cache-Control", "no-store")
-	h.Set("X-Content-Type-Options", "nosniff")
 	if res.etag != "" {
 		h.Set("ETag", res.etag)
 	}
 	w.WriteHeader(res.status)
 	_, _ = w.Write(res.text) // A caller who left is no error.
+}
+
+// head are the headers of every answer with a body.
+func head(h http.Header, kind string) {
+	h.Set("Content-Type", kind)
+	h.Set("Cache-Control", "no-store")
+	h.Set("X-Content-Type-Options", "nosniff")
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/faultline-go/faultline/injector"
 	"github.com/faultline-go/faultline/injector/control"
+	"github.com/faultline-go/faultline/target/trace"
 )
 
 const handshake = "GET /v1/stream HTTP/1.1\r\nHost: localhost\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n\r\n"
@@ -126,15 +127,6 @@ func TestSubscribersOfBadManners(t *testing.T) {
 	until(t, "all files are closed", func() bool { return openFiles(t) <= files+2 })
 }
 
-// fill has streams say more than there is room for.
-func (a api) fill() {
-	a.t.Helper()
-	for n := range 4 {
-		a.want(200, "", "PUT", "/v1/plan", longPlan(n))
-		time.Sleep(150 * time.Millisecond) // It is looked at ten times a second.
-	}
-}
-
 // openFiles is how many descriptors are open.
 func openFiles(t testing.TB) int {
 	open, err := os.ReadDir("/proc/self/fd")
@@ -142,4 +134,38 @@ func openFiles(t testing.TB) int {
 		t.Skip("this system does not say which files are open")
 	}
 	return len(open)
+}
+
+// Callers who ask for the whole ledger and take nothing of it do not each keep it in memory.
+func TestLedgersThatNobodyTakes(t *testing.T) {
+	a := begin(t, control.Config{}, injector.Config{}, "dep")
+	for range 10_000 {
+		h := a.rec.Arrived(trace.Attempt{Injector: "dep", Method: "GET", Path: "/" + strings.Repeat("x", 1000)})
+		a.rec.Departed(h, func(at *trace.Attempt) { at.Outcome = trace.OutcomeAnswered })
+	}
+	if got := a.ask("GET", "/v1/ledger", ""); strings.Count(got.body, "\n") != 10_000 || got.header.Get(control.HeaderNext) != "10000" {
+		t.Fatalf("%d lines, next %s", strings.Count(got.body, "\n"), got.header.Get(control.HeaderNext))
+	}
+	var before, during runtime.MemStats
+	runtime.GC()
+	runtime.ReadMemStats(&before)
+	for range 60 {
+		c, err := net.Dial("tcp", a.Addr())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.Close()
+		c.(*net.TCPConn).SetReadBuffer(4 << 10)
+		io.WriteString(c, "GET /v1/ledger HTTP/1.1\r\nHost: localhost\r\n\r\n")
+		if _, err := c.Read(make([]byte, 1)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	runtime.GC()
+	runtime.ReadMemStats(&during)
+	if grown := int64(during.HeapAlloc) - int64(before.HeapAlloc); grown > 150<<20 {
+		t.Errorf("%d MB are in use for 60 callers", grown>>20)
+	} else {
+		t.Logf("%d MB are in use for 60 callers", grown>>20)
+	}
 }

@@ -8,7 +8,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/faultline-go/faultline/injector"
 	"github.com/faultline-go/faultline/injector/control"
@@ -187,33 +186,6 @@ func TestEachNextGoesOnePhaseOn(t *testing.T) {
 		}
 	}
 	a.want(409, "no_next", "POST", "/v1/phase", `{"next":true}`)
-}
-
-// An end of the API does not wait for a reader who takes nothing: until it is over, the faults are on.
-func TestCloseDoesNotWaitForAReader(t *testing.T) {
-	a := begin(t, control.Config{}, injector.Config{}, "dep")
-	deaf, _, err := a.stream(nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer deaf.Close()
-	a.fill() // Now the writer of the stream waits.
-	began := time.Now()
-	if err := a.Close(); err != nil {
-		t.Error(err)
-	}
-	if took := time.Since(began); took > 2*time.Second {
-		t.Errorf("it took %v", took)
-	}
-}
-
-// longPlan is a plan of three megabytes, whose phases a state tells of.
-func longPlan(n int) string {
-	var phases []string
-	for k := range 3000 {
-		phases = append(phases, fmt.Sprintf(`"%s%d":[]`, strings.Repeat("x", 1000), k))
-	}
-	return fmt.Sprintf(`{"phases":{"n%d":[],%s}}`, n, strings.Join(phases, ","))
 }
 
 // A key that comes twice is refused in whatever letters: the decoder would take one of them.

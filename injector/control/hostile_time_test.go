@@ -59,3 +59,17 @@ func TestTimesToLive(t *testing.T) {
 		t.Errorf("a fault of 1ns hits: %d", resp.StatusCode)
 	}
 }
+
+// A place far behind the end of the ledger has nothing behind it.
+func TestALedgerFarBehindItsEnd(t *testing.T) {
+	a := begin(t, control.Config{}, injector.Config{}, "dep")
+	a.call(0)
+	for _, since := range []string{"1", "2", "9223372036854775807", "9223372036854775000", "4611686018427387904"} {
+		if got := a.want(200, "", "GET", "/v1/ledger?since="+since, ""); got.body != "" || got.header.Get(control.HeaderNext) != since {
+			t.Errorf("since %s: next %s, %q", since, got.header.Get(control.HeaderNext), got.body)
+		}
+	}
+	for _, since := range []string{"9223372036854775808", "-1", "1.0", "x", "%20"} {
+		a.want(400, "bad_since", "GET", "/v1/ledger?since="+since, "")
+	}
+}

@@ -3,6 +3,7 @@ package control
 import (
 	"bytes"
 	"encoding/json"
+	"io"
 	"net/http"
 	"strconv"
 
@@ -39,26 +40,48 @@ func (s *Server) getLedger(w http.ResponseWriter, r *http.Request) (*result, *pr
 		}
 		since = n
 	}
+	next, open := s.extent(since)
+	h := w.Header()
+	h.Set(HeaderNext, strconv.Itoa(next))
+	if open >= 0 {
+		h.Set(HeaderOpen, strconv.Itoa(open))
+	}
+	head(h, "application/x-ndjson")
+	s.writeLines(w, since, next)
+	return nil, nil
+}
+
+// extent says where an answer ends that begins at a line, and which is its first line whose request has no
+// end yet; -1: all have one.
+func (s *Server) extent(since int) (next, open int) {
+	next, open = since, -1
+	for {
+		some := s.cfg.Recorder.AttemptsFrom(next, max(0, min(linesOnce, since+mostLines-next)))
+		for n, a := range some {
+			if a.Outcome == trace.OutcomeOpen && open < 0 {
+				open = next + n
+			}
+		}
+		if next += len(some); len(some) == 0 {
+			return next, open
+		}
+	}
+}
+
+// writeLines sends lines, some at a time: of those who ask for many and take none, each keeps as many in
+// memory. It gives up when the caller has left, or takes too long.
+func (s *Server) writeLines(w io.Writer, from, to int) {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
 	enc.SetEscapeHTML(false)
-	next, open := since, -1
-	for next < since+mostLines {
-		some := s.cfg.Recorder.AttemptsFrom(next, min(linesOnce, since+mostLines-next))
-		for _, a := range some {
-			if a.Outcome == trace.OutcomeOpen && open < 0 {
-				open = next
-			}
-			_ = enc.Encode(Line{N: next, Attempt: a}) // Strings and numbers can be encoded.
-			next++
+	for from < to {
+		for _, a := range s.cfg.Recorder.AttemptsFrom(from, min(linesOnce, to-from)) {
+			_ = enc.Encode(Line{N: from, Attempt: a}) // Strings and numbers can be encoded.
+			from++
 		}
-		if len(some) == 0 {
-			break
+		if _, err := w.Write(b.Bytes()); err != nil {
+			return
 		}
+		b.Reset()
 	}
-	w.Header().Set(HeaderNext, strconv.Itoa(next))
-	if open >= 0 {
-		w.Header().Set(HeaderOpen, strconv.Itoa(open))
-	}
-	return &result{status: http.StatusOK, text: b.Bytes(), kind: "application/x-ndjson"}, nil
 }

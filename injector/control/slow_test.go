@@ -94,6 +94,31 @@ func TestASlowReaderIsDropped(t *testing.T) {
 	})
 }
 
+// An end of the API does not wait for a reader who takes nothing: until it is over, the faults are on.
+func TestCloseDoesNotWaitForAReader(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newPipes()
+		a := begin(t, control.Config{Listen: p.listen}, injector.Config{Listen: newPipes().listen}, "dep")
+		c := p.dial(t)
+		defer c.Close()
+		if _, err := io.WriteString(c, handshake); err != nil {
+			t.Fatal(err)
+		}
+		resp, err := http.ReadResponse(bufio.NewReaderSize(oneByOne{c}, 16), nil)
+		if err != nil || resp.StatusCode != http.StatusSwitchingProtocols {
+			t.Fatalf("%v, %v", resp, err)
+		}
+		synctest.Wait() // Now the writer of the stream waits.
+		began := time.Now()
+		if err := a.Close(); err != nil {
+			t.Error(err)
+		}
+		if took := time.Since(began); took > time.Second {
+			t.Errorf("it took %v", took)
+		}
+	})
+}
+
 // A caller who begins a request and does not end it is dropped as well.
 func TestASlowCallerIsDropped(t *testing.T) {
 	for what, text := range map[string]string{
