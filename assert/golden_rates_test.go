@@ -237,6 +237,8 @@ func limiterGoldens() []golden {
 		{name: "limiter, before calls that are made twice", with: both(flooded(400, 0), shaped(slidingLog(100, time.Second))), trace: twiceOver, phase: "press", rule: perSecond(100), want: fail},
 		{name: "limiter, and the dependency is asked after the answer", with: both(flooded(400, 0), shaped(slidingLog(100, time.Second))), trace: afterwards, phase: "press", rule: perSecond(100), want: pass},
 
+		{name: "limiter, before calls that take all kinds of time", with: both(flooded(400, 0), shaped(slidingLog(100, time.Second)), func(s *setup) { s.Net = span{ms, 150 * ms} }), phase: "press", rule: perSecond(100), want: dunno},
+
 		{name: "limiter, by key", with: both(pays, flooded(400, 0)), spec: keyed("a", "b"), phase: "press", rule: perSecond(250, byUser), want: dunno},
 		{name: "no limiter, by key", with: both(pays, flooded(400, 0)), spec: keyed("a", "b"), phase: "press", rule: perSecond(100, byUser), want: fail},
 		{name: "no limiter, by a key that each call has alone", with: both(pays, flooded(400, 0)), spec: keyed("{{.ID}}", "{{.UUID}}"), phase: "press", rule: perSecond(100, byUser), want: dunno},
