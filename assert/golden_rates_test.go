@@ -250,6 +250,10 @@ func limiterGoldens() []golden {
 
 		{name: "door", with: both(flooded(400, 0), shaped(slidingLog(100, time.Second))), phase: "press", rule: perSecond(100, atDoor, least), want: pass},
 		{name: "no door", with: flooded(400, 0), phase: "press", rule: perSecond(100, atDoor), want: fail},
+		{name: "door, refuses well, and what it lets in hangs now and then", with: both(flooded(400, 0), shaped(bucket(10, 100)), func(s *setup) {
+			s.ClientTimeout, s.SUTTimeout, s.Phases[1].Faults = 400*ms, 0, hanging()
+			ratio(10)(&s.Phases[1].Faults[0])
+		}), phase: "press", rule: perSecond(100, atDoor, bursting(10), refusing(true, false)), want: pass},
 		{name: "door, refuses well", with: both(flooded(400, 0), shaped(bucket(10, 100))), phase: "press", rule: perSecond(100, atDoor, bursting(10), refusing(true, false)), want: pass},
 
 		{name: "limiter, refuses well", with: both(flooded(400, 0), shaped(bucket(10, 100))), phase: "press", rule: perSecond(100, bursting(10), refusing(true, false)), want: pass},
