@@ -56,13 +56,27 @@ func (r *reader) service(m *yamldoc.Map, name string) *Reference {
 func (ref *Reference) refuseNoDefect(m *yamldoc.Map) {
 	v := m.Get("defect")
 	d, _ := mutant.Find(ref.Defect)
+	for _, n := range []struct {
+		needed, there bool
+		key           string
+	}{
+		{d.Needs.Retry, ref.Retry != nil, "retry"},
+		{d.Needs.TimeLimiter, ref.TimeLimiter != nil, "time_limiter"},
+		{d.Needs.Bulkhead, ref.Bulkhead != nil, "bulkhead"},
+		{d.Needs.Limiter, ref.RateLimiter != nil, "rate_limiter"},
+		{d.Needs.Order, ref.Order != nil, "order"},
+	} {
+		if n.needed && !n.there {
+			m.Lacks(v, []string{n.key}, "%s needs %s to go wrong with", ref.Defect, n.key)
+		}
+	}
 	switch {
 	case ref.Fallback == nil && d.Needs.Fallback:
 		m.Lacks(v, []string{"fallback"}, "%s needs a fallback to go wrong with", ref.Defect)
-	case ref.RateLimiter == nil && d.Needs.Limiter:
-		m.Lacks(v, []string{"rate_limiter"}, "%s needs a rate_limiter to go wrong with", ref.Defect)
 	case ref.Model != nil:
 		ref.refuseNoModel(v, d)
+	case d.Base == mutant.Gobreaker:
+		m.Lacks(v, []string{"model"}, "%s breaks a rule of gobreaker, which Resilience4j does not have; add model: gobreaker", ref.Defect)
 	case d.Needs.TimeWindow && ref.Breaker.WindowType != breakerref.TimeBased:
 		m.Lacks(v, []string{"breaker"}, "%s needs a breaker with a window of time, such as 10s", ref.Defect)
 	case d.Needs.CallWindow && ref.Breaker.WindowType != breakerref.CountBased:

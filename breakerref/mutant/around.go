@@ -72,25 +72,3 @@ func reporting() []Mutant {
 		},
 	}
 }
-
-// around are the mutants of the service around its breaker.
-func around() []Mutant {
-	return []Mutant{
-		{
-			Name: "no_timeout", Says: "waits for the dependency without end",
-			Part: PartTimeout, Base: Resilience4j, Around: Around{NoTimeout: true}, Caught: []string{abandons},
-		},
-		{
-			Name: "fallback_always", Says: "answers with the fallback although the dependency did",
-			Part: PartFallback, Base: Resilience4j, Around: Around{FallbackAlways: true}, Caught: []string{fallbacks}, Needs: Needs{Fallback: true},
-		},
-		{
-			Name: "empty_200", Says: "has nothing to fall back to, and serves an empty list as a success",
-			Part: PartFallback, Base: Resilience4j, Around: Around{EmptyFallback: true}, Caught: []string{fallbacks}, Needs: Needs{Fallback: true},
-		},
-		{
-			Name: "no_fallback", Says: "has no fallback",
-			Part: PartFallback, Base: Resilience4j, Around: Around{NoFallback: true}, Caught: []string{fallbacks}, Needs: Needs{Fallback: true},
-		},
-	}
-}

@@ -44,8 +44,6 @@ type Mutant struct {
 	Needs   Needs
 	Breaker Change
 	Around  Around
-
-	base func(breakerref.Config) model.Config // nil: Resilience4j's
 }
 
 // Needs is what a service must have so that the defect can show.
@@ -54,8 +52,12 @@ type Needs struct {
 	TimeWindow bool // a window of time
 	CallWindow bool // a window of calls
 	HalfOpen   bool // a state in which probes are limited
-	Limiter    bool // a rate limiter
 	Library    bool // Resilience4j's breaker: no model of another has what goes wrong
+
+	Retry, TimeLimiter, Bulkhead, Limiter bool
+
+	LimitKey bool // a rate limiter for each value of a header
+	Order    bool // policies that nest otherwise than they do where nobody says how
 }
 
 // Change is what is wrong with a breaker. Nil is nothing.
@@ -70,18 +72,29 @@ type Change struct {
 
 // Around is what is wrong with the service around its breaker. The zero value is nothing.
 type Around struct {
-	NoTimeout      bool          // it waits for the dependency without end
-	SlowReject     time.Duration // so much later is answered what the breaker rejects
-	FallbackAlways bool          // the fallback answers although the dependency did
-	EmptyFallback  bool          // the fallback has nothing, which is served as a success
-	NoFallback     bool          // there is none
-	HidesRejected  bool          // its counter shows half of what it rejects
-	MutesLimited   bool          // it does not answer what its rate limiter refuses
+	NoTimeout     bool          // it waits for the dependency without end
+	SlowReject    time.Duration // so much later is answered what the breaker rejects
+	HidesRejected bool          // its counter shows half of what it rejects
+
+	Policies     func(*Policies) // what is set wrongly, see Mutant.Set
+	Limiter      Limiter
+	LimitStatus  int  // of what the rate limiter rejects, in place of 429; 0: that
+	NoRetryAfter bool // of what it rejects
+	MutesLimited bool // it does not answer what it rejects
+	LeaksPlaces  bool // the bulkhead loses a place with each call that fails
+	SharesPlaces bool // all dependencies have one bulkhead
+
+	FallbackAlways     bool // the fallback answers although the dependency did
+	EmptyFallback      bool // the fallback has nothing, which is served as a success
+	NoFallback         bool // there is none
+	FallbackEverywhere bool // routes without one have that of the rest
+	FallbackCalls      bool // the dependency is called once more in place of what the breaker rejects
 }
 
 // All are all mutants, those of one part together.
 func All() []Mutant {
-	return slices.Concat(opening(), counting(), waiting(), probing(), admitting(), reporting(), around(), limiting())
+	return slices.Concat(opening(), counting(), waiting(), probing(), admitting(), reporting(),
+		retries(), timeouts(), bulkheads(), limiters(), fallingBack())
 }
 
 // Find returns the mutant of a name.
@@ -101,36 +114,4 @@ func Names() []string {
 		names = append(names, m.Name)
 	}
 	return names
-}
-
-// BaseModel is the breaker, with the numbers of a configuration, whose rule the mutant
-// breaks; nil where that is Resilience4j's.
-func (m Mutant) BaseModel(cfg breakerref.Config) *model.Config {
-	if m.base == nil {
-		return nil
-	}
-	made := m.base(cfg)
-	return &made
-}
-
-// ofGobreaker is a gobreaker with the numbers of a configuration: it opens by so many
-// failures in a row as that needs calls.
-func ofGobreaker(cfg breakerref.Config) model.Config {
-	made := model.Gobreaker(model.GobreakerSettings{
-		MaxRequests: cfg.Permitted, Timeout: cfg.Wait,
-		Trip: model.Trip{Rule: model.Consecutive, Failures: cfg.MinimumCalls},
-	})
-	made.Name = cfg.Name
-	return made
-}
-
-// Bases are the models that mutants have other than Resilience4j's.
-func Bases() []string { return []string{Gobreaker} }
-
-// Right is no mutant: a right service whose breaker is that of a base.
-func Right(base string) Mutant {
-	if base == Gobreaker {
-		return Mutant{Base: base, base: ofGobreaker}
-	}
-	return Mutant{Base: Resilience4j}
 }

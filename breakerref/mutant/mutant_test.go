@@ -22,7 +22,7 @@ func TestTheRegistry(t *testing.T) {
 	}
 	name := regexp.MustCompile(`^[a-z0-9]+(_[a-z0-9]+)*$`)
 	names, says := map[string]bool{}, map[string]bool{}
-	bases := append([]string{mutant.Resilience4j}, model.Presets()...)
+	bases := append([]string{mutant.Resilience4j, "retry", "timelimit", "bulkhead", "limit", "sliding_log", "token_bucket"}, model.Presets()...)
 	for _, m := range all {
 		switch {
 		case !name.MatchString(m.Name) || names[m.Name]:
@@ -112,7 +112,7 @@ func TestARightBreakerIsTheModel(t *testing.T) {
 	for _, cfg := range configs() {
 		for seed := range uint64(20) {
 			start := time.Unix(1_700_000_000, 0).UTC()
-			right, err := mutant.Right(mutant.Resilience4j).Build(cfg, nil, start)
+			right, err := mutant.Mutant{}.Build(cfg, nil, start)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -184,16 +184,25 @@ func countsOtherwise(m mutant.Mutant) bool {
 	return false
 }
 
+// baseOf is the model whose rule a mutant breaks; nil: Resilience4j's.
+func baseOf(m mutant.Mutant) *model.Config {
+	if m.Base == mutant.Resilience4j {
+		return nil
+	}
+	cfg, _ := model.PresetWith(m.Base, model.Settings{Failures: 4, Wait: 400 * time.Millisecond})
+	return &cfg
+}
+
 // differs reports whether a mutant answers otherwise than its base.
 func differs(t *testing.T, m mutant.Mutant, cfg breakerref.Config, seed uint64) bool {
 	t.Helper()
 	start := time.Unix(1_700_000_000, 0).UTC()
-	base := mutant.Right(m.Base)
-	right, err := base.Build(cfg, base.BaseModel(cfg), start)
+	other := baseOf(m)
+	right, err := mutant.Mutant{}.Build(cfg, other, start)
 	if err != nil {
 		t.Fatal(err)
 	}
-	wrong, err := m.Build(cfg, m.BaseModel(cfg), start)
+	wrong, err := m.Build(cfg, other, start)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -206,7 +215,7 @@ func TestBuildSaysWhatIsWrong(t *testing.T) {
 		m, _ := mutant.Find(name)
 		cfg := breakerref.Default()
 		cfg.Window, cfg.Wait = 0, 0
-		other := m.BaseModel(cfg)
+		other := baseOf(m)
 		if other != nil {
 			other.Open.Wait = -1
 		}

@@ -25,7 +25,6 @@ const (
 	fallbacks   = "fallback.share"
 	abandons    = "downstream.abandoned_after"
 	shares      = "primary.share"
-	rates       = "downstream.rate"
 )
 
 // breaker is a mutant of Resilience4j's breaker.

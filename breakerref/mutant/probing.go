@@ -124,7 +124,7 @@ func oneSuccessMore(w *wrong) {
 func late() []Mutant {
 	mutant := func(name, says string, failed bool, caught ...string) Mutant {
 		return Mutant{
-			Name: name, Says: says, Part: PartBreaker, Base: Gobreaker, Caught: caught, base: ofGobreaker,
+			Name: name, Says: says, Part: PartBreaker, Base: Gobreaker, Caught: caught,
 			Breaker: Change{
 				Model: func(c *model.Config) { c.Late = model.LateCounted },
 				wrong: func(w *wrong) {
@@ -136,7 +136,7 @@ func late() []Mutant {
 		}
 	}
 	return []Mutant{
-		mutant("late_success_closes", "closes by the late success of a call that was let through before it opened", false, reopens, closes),
+		mutant("late_success_closes", "closes by the late success of a call that was let through before it opened", false, probes, reopens),
 		mutant("late_failure_reopens", "opens again by the late failure of a call that was let through before it opened", true, closes),
 	}
 }

@@ -67,6 +67,9 @@ func (b *breaker) wrap(next step) step {
 		case !p.ok && b.defect.Around.SlowReject > 0 && !c.pause(b.defect.Around.SlowReject):
 			return outcome{cause: c.ended()}
 		case !p.ok:
+			if b.defect.Around.FallbackCalls {
+				next(c)
+			}
 			return outcome{cause: refused, state: p.State}
 		case b.cut == 0:
 			return b.conclude(p, next(c))
@@ -188,6 +191,15 @@ type look struct {
 	metrics breakerref.Metrics // of Resilience4j's
 	counts  model.Counts       // of another
 	journal journal            // a copy; empty if there is none
+	hides   bool               // it shows half of what it refused: a defect
+}
+
+// refused is how many calls it shows that it has refused.
+func (l look) refused() int {
+	if l.hides {
+		return l.journal.refused / 2
+	}
+	return l.journal.refused
 }
 
 func (b *breaker) look() look {
@@ -195,7 +207,7 @@ func (b *breaker) look() look {
 	before, now := b.decider.State(), b.now()
 	b.decider.Advance(now)
 	moves := b.settle(note{}, now, before)
-	l := look{name: b.name, cfg: b.cfg, at: now, state: b.decider.Told()}
+	l := look{name: b.name, cfg: b.cfg, at: now, state: b.decider.Told(), hides: b.defect.Around.HidesRejected}
 	if b.machine == nil {
 		l.counts = b.other.Counts()
 	} else {

@@ -68,10 +68,16 @@ func (d Defect) check(s Service) error {
 		return fmt.Errorf("the defect %q is not one of %s", d, words())
 	case m.Needs.Fallback && s.Fallback == nil:
 		return fmt.Errorf("the defect %s needs a fallback", d)
-	case m.Needs.Limiter && s.RateLimiter == nil:
-		return fmt.Errorf("the defect %s needs a rate limiter", d)
 	case m.Needs.TimeWindow && s.Breaker.WindowType != breakerref.TimeBased:
 		return fmt.Errorf("the defect %s needs a window of time", d)
+	case m.Needs.Retry && s.Retry == nil:
+		return fmt.Errorf("the defect %s needs a retry", d)
+	case m.Needs.TimeLimiter && s.TimeLimiter == nil:
+		return fmt.Errorf("the defect %s needs a time limiter", d)
+	case m.Needs.Bulkhead && s.Bulkhead == nil:
+		return fmt.Errorf("the defect %s needs a bulkhead", d)
+	case m.Needs.Limiter && s.RateLimiter == nil:
+		return fmt.Errorf("the defect %s needs a rate limiter", d)
 	case m.Base == mutant.Gobreaker && s.Model == nil:
 		return fmt.Errorf("the defect %s breaks a rule of gobreaker, Resilience4j has another", d)
 	case m.Needs.CallWindow && s.Breaker.WindowType != breakerref.CountBased:
@@ -115,7 +121,44 @@ func (d Defect) of(s Service) Service {
 		}
 	}
 	if m.Around.NoFallback {
-		s.Fallback = nil
+		s.Fallback, s.Secondary, s.CacheGood = nil, "", 0
+	}
+	s.RateLimiter = m.Around.Limiter.Of(s.RateLimiter)
+	if m.Around.Policies != nil {
+		s = mispoliced(s, m)
 	}
 	return s
+}
+
+// mispoliced sets the policies of a service wrongly.
+func mispoliced(s Service, m mutant.Mutant) Service {
+	p := mutant.Policies{
+		Retry: cloned(s.Retry), Budget: s.RetryBudget, LimitKey: s.RateLimitKey,
+		Bulkhead: cloned(s.Bulkhead), TimeLimiter: cloned(s.TimeLimiter), Timeout: s.Timeout,
+	}
+	again := Retried{Full: true, Limited: true}
+	if s.Retried != nil {
+		again = *s.Retried
+	}
+	p.Methods, p.Refused, p.HeedAfter = again.Methods, again.Refusals, again.HeedAfter
+	m.Set(&p)
+	again.Methods, again.Refusals, again.HeedAfter = p.Methods, p.Refused, p.HeedAfter
+	s.Retry, s.RetryBudget, s.RateLimitKey = p.Retry, p.Budget, p.LimitKey
+	s.Bulkhead, s.TimeLimiter, s.Timeout = p.Bulkhead, p.TimeLimiter, p.Timeout
+	if s.Retry != nil {
+		s.Retried = &again
+	}
+	if p.AnyOrder {
+		s.Order = nil
+	}
+	return s
+}
+
+// cloned is a copy, or nil.
+func cloned[T any](p *T) *T {
+	if p == nil {
+		return nil
+	}
+	c := *p
+	return &c
 }

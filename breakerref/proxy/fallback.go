@@ -31,7 +31,7 @@ func (s *service) answer(c *call, w http.ResponseWriter, r *http.Request, out ou
 	case out.cause == refused:
 		writeNone(w, http.StatusServiceUnavailable, "the circuit breaker is "+out.state.String())
 	case out.cause == limited:
-		writeLimited(w, out.limit)
+		writeLimited(w, out.limit, s.wrong)
 	case out.cause.rejection():
 		writeNone(w, http.StatusServiceUnavailable, string(out.cause))
 	default:

@@ -36,7 +36,8 @@ func newInstance(cfg Config, number int) (*instance, error) {
 	if cfg.Workers > 0 {
 		at.workers = make(chan struct{}, cfg.Workers)
 	}
-	main, err := newService(cfg, "primary", cfg.numbered(number))
+	shared := new(*semaphore)
+	main, err := newService(cfg, "primary", cfg.numbered(number), shared)
 	problems := []error{err}
 	at.main = main
 	for i, r := range cfg.Routes {
@@ -47,7 +48,7 @@ func newInstance(cfg Config, number int) (*instance, error) {
 		case (r.Service == nil) == (r.Respond == nil):
 			err = errors.New("it has either a service or an answer")
 		case r.Service != nil:
-			made.service, err = newService(cfg, fmt.Sprintf("route-%d", i+1), r.Service.numbered(number))
+			made.service, err = newService(cfg, fmt.Sprintf("route-%d", i+1), cfg.routed(*r.Service).numbered(number), shared)
 		default:
 			err = checkAnswer("the answer", r.Respond)
 		}
@@ -60,6 +61,18 @@ func newInstance(cfg Config, number int) (*instance, error) {
 		return at, err
 	}
 	return at, at.watch()
+}
+
+// routed is the service of a route as a defect of the rest has it.
+func (c Config) routed(s Service) Service {
+	wrong := c.Defect.mutant().Around
+	if wrong.FallbackEverywhere && s.Fallback == nil {
+		s.Fallback = c.Fallback
+	}
+	if wrong.SharesPlaces && s.Defect == "" && s.Bulkhead != nil {
+		s.Defect = c.Defect
+	}
+	return s
 }
 
 // instanceName names the instance of a number, from 0.

@@ -9,7 +9,8 @@ import (
 
 // semaphore lets so many calls through at a time.
 type semaphore struct {
-	now func() time.Time
+	now   func() time.Time
+	leaks bool // a place is lost with each call that fails: a defect
 
 	mu      sync.Mutex
 	last    time.Time // that the places were told of
@@ -30,8 +31,15 @@ func (l *semaphore) wrap(next step) step {
 		if why := l.enter(c); why != "" {
 			return outcome{cause: why}
 		}
-		defer l.do(time.Time{}, func(now time.Time) { l.places.Release(now) })
-		return next(c)
+		leaves := true
+		defer func() { // Also where the call panics.
+			if leaves {
+				l.do(time.Time{}, func(now time.Time) { l.places.Release(now) })
+			}
+		}()
+		out := next(c)
+		leaves = out.good() || !l.leaks
+		return out
 	}
 }
 

@@ -1,6 +1,7 @@
 package proxy
 
 import (
+	"cmp"
 	"math"
 	"net/http"
 	"strconv"
@@ -8,6 +9,7 @@ import (
 	"time"
 
 	"github.com/faultline-go/faultline/breakerref/limit"
+	"github.com/faultline-go/faultline/breakerref/mutant"
 )
 
 // rateLimiting asks a rate limiter before each call.
@@ -66,12 +68,12 @@ func (l *rateLimiting) take(c *call) (limit.Decision, error) {
 
 // writeLimited tells a client that it asks too often, and when it may ask again. Times
 // are in whole seconds, rounded up: that is all that Retry-After has room for.
-func writeLimited(w http.ResponseWriter, d *limit.Decision) {
-	if d.RetryAfter != limit.Never {
+func writeLimited(w http.ResponseWriter, d *limit.Decision, wrong mutant.Around) {
+	if d.RetryAfter != limit.Never && !wrong.NoRetryAfter {
 		w.Header().Set("Retry-After", wholeSeconds(d.RetryAfter))
 	}
 	tellLimit(w.Header(), d)
-	writeNone(w, http.StatusTooManyRequests, "the rate limiter does not permit further calls")
+	writeNone(w, cmp.Or(wrong.LimitStatus, http.StatusTooManyRequests), "the rate limiter does not permit further calls")
 }
 
 // tellLimit puts the state of a rate limiter into the headers of an answer.

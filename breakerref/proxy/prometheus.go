@@ -39,7 +39,7 @@ func (x *series) exposition() string {
 	x.begin("failure_rate", "gauge", "Share of failed calls in the window in percent, -1 below the minimum number of calls.")
 	x.plain(func(l look) float64 { return float64(l.metrics.FailureRate) })
 	x.begin("not_permitted_calls_total", "counter", "Calls that the breaker refused.")
-	x.kind("not_permitted", func(l look) float64 { return float64(l.journal.refused) })
+	x.kind("not_permitted", func(l look) float64 { return float64(l.refused()) })
 	x.begin("slow_call_rate", "gauge", "Share of slow calls in the window in percent, -1 below the minimum number of calls.")
 	x.plain(func(l look) float64 { return float64(l.metrics.SlowRate) })
 	x.begin("slow_calls", "gauge", "Slow calls in the window, by what came of them.")

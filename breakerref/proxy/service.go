@@ -53,11 +53,12 @@ type service struct {
 	cache     *cache    // nil: none
 	breaker   *breaker
 	wrong     mutant.Around // what a defect does around the breaker
+	shared    **semaphore   // the last bulkhead of the instance
 }
 
 // newService returns a service, or all that is wrong with its configuration. name is the
-// breaker's if it has none of its own.
-func newService(cfg Config, name string, s Service) (*service, error) {
+// breaker's if it has none of its own; shared holds the last bulkhead of the instance.
+func newService(cfg Config, name string, s Service, shared **semaphore) (*service, error) {
 	primary, secondary, err := s.check()
 	if err != nil {
 		return nil, err
@@ -69,6 +70,7 @@ func newService(cfg Config, name string, s Service) (*service, error) {
 		primary: upstream{primary, s.Timeout, newTransport(cfg.Dial, s.Pool)},
 		cache:   newCache(s.CacheGood),
 		wrong:   s.Defect.mutant().Around,
+		shared:  shared,
 	}
 	if made.breaker, err = newBreaker(cfg, name, s); err != nil {
 		return nil, err
@@ -100,12 +102,26 @@ func (s *service) policies() (all []policy, err error) {
 		case name == TimeLimiter && s.TimeLimiter != nil:
 			add(newTimeLimiting(s.Policies, s.now))
 		case name == Bulkhead && s.Bulkhead != nil:
-			add(newSemaphore(s.Policies, s.now))
+			add(s.semaphore())
 		case name == Bulkhead && s.ThreadPool != nil:
 			add(newThreads(s.Policies, s.now))
 		}
 	}
 	return all, err
+}
+
+// semaphore is the bulkhead: its own, or, as a defect, that of all services.
+func (s *service) semaphore() (policy, error) {
+	if s.wrong.SharesPlaces && *s.shared != nil {
+		return *s.shared, nil
+	}
+	made, err := newSemaphore(s.Policies, s.now)
+	if err != nil {
+		return nil, err
+	}
+	made.leaks = s.wrong.LeaksPlaces
+	*s.shared = made
+	return made, nil
 }
 
 // reach calls the dependency.

@@ -221,11 +221,17 @@ func (c *choice) Set(word string) error {
 		if meant := yamldoc.Nearest(word, c.allowed); meant != "" {
 			near = "; did you mean " + meant + "?"
 		}
+		if len(c.allowed) > mostWords {
+			return fmt.Errorf("it is none of the %d that --help lists%s", len(c.allowed), near)
+		}
 		return fmt.Errorf("allowed are %s%s", enumerated(c.allowed), near)
 	}
 	c.word = word
 	return nil
 }
+
+// mostWords is how many words an error lists.
+const mostWords = 30
 
 // enumerated lists words as a person does.
 func enumerated(words []string) string {

@@ -54,7 +54,7 @@ With --defect it is wrong in one way:
 func defects() string {
 	var b strings.Builder
 	for _, d := range proxy.Defects() {
-		fmt.Fprintf(&b, "  %-19s  %s\n", d, d.Describe())
+		fmt.Fprintf(&b, "  %-23s  %s\n", d, d.Describe())
 	}
 	return strings.TrimSuffix(b.String(), "\n")
 }

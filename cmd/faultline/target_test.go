@@ -298,7 +298,7 @@ func TestTargetRefuses(t *testing.T) {
 		"--retry-wait 1s":                                        "--retry-wait: there is no retry; add --retry-attempts 3",
 		"--defect empty_200":                                     "--defect empty_200: there is no fallback for it; add --fallback-body",
 		"--defect fallback_always":                               "--defect fallback_always: there is no fallback",
-		"--defect leaky":                                         `"leaky" for "--defect" flag: allowed are no_breaker, leak,`,
+		"--defect leaky":                                         `that --help lists; did you mean leak?`,
 		"--route /pay*":                                          "write a path, = and the URL, as /pay*=http://127.0.0.1:9902",
 		"--respond /browse":                                      "write a path, = and the BODY, as /pay*=products",
 		"--route pay=http://h:1":                                 "--route pay: a path begins with /",

@@ -8,33 +8,58 @@ import (
 	"github.com/faultline-go/faultline/experiments"
 )
 
-// baseOf is the model whose breakers do what a plan declares: the one that a tag names, or
-// Resilience4j's.
+// baseOf is the model of the breaker that a plan's service has.
 func baseOf(plan *experiments.Plan) string {
-	for _, base := range mutant.Bases() {
-		if slices.Contains(plan.Tags, base) {
-			return base
-		}
+	if ref := plan.SUT.Reference; ref != nil && ref.Model != nil {
+		return ref.Model.Preset
 	}
 	return mutant.Resilience4j
 }
 
 // fits reports whether an experiment has room for a mutant, and a rule that can name it.
 func fits(m mutant.Mutant, plan *experiments.Plan) bool {
-	return baseOf(plan) == m.Base && room(m.Needs, plan) &&
-		slices.ContainsFunc(plan.Assertions, func(a experiments.PlanAssertion) bool { return slices.Contains(m.Caught, a.Kind) })
+	if !based(m, plan) || !room(m.Needs, plan) || !around(m.Needs, plan.SUT.Reference) {
+		return false
+	}
+	return slices.ContainsFunc(plan.Assertions, func(a experiments.PlanAssertion) bool { return slices.Contains(m.Caught, a.Kind) })
 }
 
-// room reports whether a plan's service has what a mutant goes wrong with.
+// based reports whether a plan's service has the model whose rule a mutant breaks: the
+// breaker, or the kind of rate limiter.
+func based(m mutant.Mutant, plan *experiments.Plan) bool {
+	ref := plan.SUT.Reference
+	if slices.Contains(experiments.LimiterKinds(), m.Base) && m.Part == mutant.PartLimiter {
+		return ref != nil && ref.RateLimiter != nil && ref.RateLimiter.Kind == m.Base
+	}
+	ofBreaker := m.Part == mutant.PartBreaker || m.Part == mutant.PartReport
+	return !ofBreaker || baseOf(plan) == m.Base
+}
+
+// room reports whether a plan's breakers have what a mutant goes wrong with.
 func room(n mutant.Needs, plan *experiments.Plan) bool {
-	if n.Fallback && (plan.SUT.Reference == nil || plan.SUT.Reference.Fallback == nil) {
-		return false
-	}
-	if n.Limiter && (plan.SUT.Reference == nil || plan.SUT.Reference.RateLimiter == nil) {
-		return false
-	}
 	for _, b := range plan.Breakers {
 		if n.TimeWindow && b.Config.WindowType != breakerref.TimeBased || n.CallWindow && b.Config.WindowType != breakerref.CountBased {
+			return false
+		}
+	}
+	return true
+}
+
+// around reports whether a service has what a mutant goes wrong with around its breaker.
+func around(n mutant.Needs, ref *experiments.Reference) bool {
+	if ref == nil {
+		ref = &experiments.Reference{}
+	}
+	for _, of := range []struct{ needed, there bool }{
+		{n.Fallback, ref.Fallback != nil},
+		{n.Retry, ref.Retry != nil},
+		{n.TimeLimiter, ref.TimeLimiter != nil},
+		{n.Bulkhead, ref.Bulkhead != nil},
+		{n.Limiter, ref.RateLimiter != nil},
+		{n.LimitKey, ref.RateLimiter != nil && ref.RateLimiter.By != ""},
+		{n.Order, ref.Order != nil},
+	} {
+		if of.needed && !of.there {
 			return false
 		}
 	}

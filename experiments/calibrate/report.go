@@ -70,7 +70,9 @@ func (d *Defect) judged(experiment string, m mutant.Mutant, vs []assert.Verdict)
 		default:
 			d.MissedBy = append(d.MissedBy, id)
 			if v.Result != assert.Pass {
-				d.undecided = fmt.Sprintf("%s: %s", id, v.Reason)
+				if why := fmt.Sprintf("%s: %s", id, v.Reason); d.undecided == "" || why < d.undecided {
+					d.undecided = why // Whichever is played first.
+				}
 			}
 		}
 	}

@@ -46,7 +46,9 @@ func RunSockets(ctx context.Context, opt Options) (*Report, error) {
 		}
 	}
 	r.Total = len(r.Mutants)
-	over := func(ctx context.Context, l *look) ([]assert.Verdict, error) { return overSockets(ctx, l, opt.Tool) }
+	over := func(ctx context.Context, l *look) ([]assert.Verdict, error) {
+		return overSockets(ctx, l, run.Options{Tool: opt.Tool})
+	}
 	if err := carryOut(ctx, looks, opt, over); err != nil {
 		return nil, err
 	}
@@ -61,19 +63,22 @@ func RunSockets(ctx context.Context, opt Options) (*Report, error) {
 
 // overSockets carries a look out with the reference service. A run that could say nothing
 // decides nothing.
-func overSockets(ctx context.Context, l *look, tool string) ([]assert.Verdict, error) {
+func overSockets(ctx context.Context, l *look, opt run.Options) ([]assert.Verdict, error) {
 	plan := *l.at.plan
 	plan.Seed = l.seed
 	ref := *plan.SUT.Reference
-	ref.Defect, ref.Routes = l.with.Name, slices.Clone(ref.Routes)
+	ref.Routes = slices.Clone(ref.Routes)
+	if around(l.with.Needs, &ref) {
+		ref.Defect = l.with.Name
+	}
 	for i := range ref.Routes {
-		if s := ref.Routes[i].Service; s != nil {
+		if s := ref.Routes[i].Service; s != nil && around(l.with.Needs, s) {
 			wrong := *s
 			wrong.Defect, ref.Routes[i].Service = l.with.Name, &wrong
 		}
 	}
 	plan.SUT.Reference = &ref
-	res, err := run.Run(ctx, &plan, run.Options{Tool: tool})
+	res, err := run.Run(ctx, &plan, opt)
 	var unfit *run.PreconditionError
 	switch {
 	case errors.As(err, &unfit):

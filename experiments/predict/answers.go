@@ -34,6 +34,7 @@ type words struct {
 	known      map[said]answer
 	empty      *fault.Respond         // of a fallback that has nothing
 	empties    map[int]*fault.Respond // that have nothing but a status
+	fallback   *fault.Respond         // of what no route serves; nil: there is none
 	forbidden  []assert.FallbackForbidden
 	timeouts   map[string]time.Duration // of a service whose inside is not known, by injector
 }
@@ -51,6 +52,9 @@ func newWords(plan *experiments.Plan) (*words, error) {
 	}
 	w := &words{classifier: c, classes: plan.Classes, known: map[said]answer{}, empties: map[int]*fault.Respond{}}
 	w.timeouts, _ = timeouts(plan)
+	if ref := plan.SUT.Reference; ref != nil {
+		w.fallback = ref.Fallback
+	}
 	for _, a := range plan.Assertions {
 		if r, ok := a.Rule.(assert.FallbackForbidden); ok {
 			w.forbidden = append(w.forbidden, r)

@@ -58,8 +58,8 @@ func newBreaker(w *playing, b assert.Breaker, instance string) (*breaker, error)
 		}
 	}
 	m := out.defect.mutant
-	other := m.BaseModel(config)
-	if other == nil && out.defect.leavesModel() {
+	var other *model.Config
+	if out.defect.leavesModel() {
 		other = out.modelled(b)
 	}
 	made, err := m.Build(config, other, w.clock())

@@ -16,6 +16,10 @@ func (l *breaking) wrap(next step) step {
 			return
 		}
 		b.ask(c, func(p permit, why cause) {
+			if why == refused && l.way.in.defect.mutant.Around.FallbackCalls {
+				next(c, func(outcome) { done(outcome{why: why}) })
+				return
+			}
 			if why != replied {
 				done(outcome{why: why})
 				return

@@ -54,7 +54,7 @@ func (d defect) concerns(r *request) bool {
 // concernsBreaker reports whether the defect is one of a breaker: of all, where none is named
 // and it has a name itself.
 func (d defect) concernsBreaker(name string) bool {
-	return d.breaker == name || d.breaker == "" && d.mutant.Base != ""
+	return d.breaker == name || d.breaker == "" && d.mutant.Name != ""
 }
 
 // delays is how much later an answer comes.

@@ -20,9 +20,10 @@ type limiting struct {
 
 func newLimiting(w *way) (*limiting, error) {
 	said, created := *w.service.RateLimiter, w.in.clock()
-	keyed, err := limit.NewKeyed(mostKeys, func(string) (limit.Limiter, error) { return said.Config().New(created) })
+	cfg := w.in.defect.mutant.Around.Limiter.Of(said.Config())
+	keyed, err := limit.NewKeyed(mostKeys, func(string) (limit.Limiter, error) { return cfg.New(created) })
 	if err == nil {
-		err = said.Config().Validate()
+		err = cfg.Validate()
 	}
 	return &limiting{in: w.in, by: said.By, told: said.Told, keyed: keyed}, err
 }

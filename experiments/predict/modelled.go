@@ -43,8 +43,10 @@ func (b *breaker) modelled(declared assert.Breaker) *model.Config {
 }
 
 // leavesModel reports whether a defect goes with any breaker. One of the breaker's numbers
-// or its machine is one of what is declared, which is Resilience4j's.
+// or its machine is one of what is declared, which is Resilience4j's, but for those of
+// another library's rules.
 func (d defect) leavesModel() bool {
 	ofBreaker := d.mutant.Part == mutant.PartBreaker || d.mutant.Part == mutant.PartReport
-	return d.config == nil && d.late == 0 && d.opensIn == "" && (d.mutant.Name == "" || !ofBreaker)
+	ofLibrary := ofBreaker && d.mutant.Base == mutant.Resilience4j
+	return d.config == nil && d.late == 0 && d.opensIn == "" && !ofLibrary
 }

@@ -1,6 +1,7 @@
 package predict
 
 import (
+	"cmp"
 	"math"
 	"net/http"
 	"strconv"
@@ -20,13 +21,16 @@ func (w *words) reference(s *experiments.Reference, o outcome, old *fault.Respon
 	case o.limit == nil || from != sourceNone && !s.RateLimiter.Told:
 		return w.canned(r, from)
 	}
-	return w.read(r, from, limitHeaders(o, from))
+	return w.read(r, from, limitHeaders(o, from == sourceNone && !d.mutant.Around.NoRetryAfter))
 }
 
 // says is the text of the answer and whose it is; nil: the dependency's, which faultline
 // does not play.
 func (w *words) says(s *experiments.Reference, o outcome, old *fault.Respond, d defect) (r *fault.Respond, from string) {
 	fallback, around := s.Fallback, d.mutant.Around
+	if around.FallbackEverywhere && fallback == nil {
+		fallback = w.fallback
+	}
 	if d.noFallback || around.NoFallback {
 		fallback, old = nil, nil
 	}
@@ -42,7 +46,7 @@ func (w *words) says(s *experiments.Reference, o outcome, old *fault.Respond, d 
 	case o.why == replied && o.reply.answer != nil:
 		return o.reply.answer, sourcePrimary
 	case o.why == limited:
-		return w.none(http.StatusTooManyRequests), sourceNone
+		return w.none(cmp.Or(around.LimitStatus, http.StatusTooManyRequests)), sourceNone
 	case o.why == refused, o.why.rejection():
 		return w.none(http.StatusServiceUnavailable), sourceNone
 	default:
@@ -58,10 +62,11 @@ func (w *words) none(status int) *fault.Respond {
 	return w.empties[status]
 }
 
-// limitHeaders tell the state of a rate limiter, times in whole seconds.
-func limitHeaders(o outcome, from string) http.Header {
+// limitHeaders tell the state of a rate limiter, times in whole seconds, and to who is
+// refused, if he is to hear of it, when to come again.
+func limitHeaders(o outcome, again bool) http.Header {
 	h, d := http.Header{}, *o.limit
-	if o.why == limited && from == sourceNone && d.RetryAfter != limit.Never {
+	if o.why == limited && again && d.RetryAfter != limit.Never {
 		h.Set("Retry-After", wholeSeconds(d.RetryAfter))
 	}
 	h.Set("X-Ratelimit-Limit", strconv.Itoa(d.Limit))

@@ -14,15 +14,21 @@ type places struct {
 }
 
 func newPlaces(w *way) (*places, error) {
+	if w.in.places != nil && w.in.defect.mutant.Around.SharesPlaces {
+		return w.in.places, nil
+	}
 	free, err := bulkhead.NewSemaphore(*w.service.Bulkhead)
-	return &places{in: w.in, free: free, waiting: map[bulkhead.Ticket]func(bool){}}, err
+	w.in.places = &places{in: w.in, free: free, waiting: map[bulkhead.Ticket]func(bool){}}
+	return w.in.places, err
 }
 
 func (l *places) wrap(next step) step {
 	return func(c *asked, done func(outcome)) {
 		admitted := func() {
 			next(c, func(o outcome) {
-				l.do(l.free.Release)
+				if o.good() || !l.in.defect.mutant.Around.LeaksPlaces {
+					l.do(l.free.Release)
+				}
 				done(o)
 			})
 		}

@@ -27,6 +27,7 @@ type instance struct {
 	guessed  map[string]*way                 // of another one, by injector
 	workers  *room
 	words    *words
+	places   *places // the last bulkhead that was made; nil: none was
 }
 
 // request is a client's request.

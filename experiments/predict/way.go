@@ -23,7 +23,7 @@ type way struct {
 // newWay returns the way that a service has to its dependency, or what is wrong with its
 // policies.
 func newWay(in *instance, s *experiments.Reference) (*way, error) {
-	s = in.defect.retries(s)
+	s = in.defect.retries(in.defect.service(s))
 	w := &way{in: in, dep: in.dep(s.Injector), service: s, pool: newRoom(s.Pool)}
 	if s.Cache != nil {
 		w.kept = &kept{cache: *s.Cache, answers: map[string]keptAnswer{}}

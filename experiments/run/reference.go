@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/faultline-go/faultline/breakerref/mutant"
 	"github.com/faultline-go/faultline/breakerref/proxy"
 	"github.com/faultline-go/faultline/experiments"
 	"github.com/faultline-go/faultline/injector/fault"
@@ -47,9 +46,7 @@ func (r *runner) reference(ref experiments.Reference) (proxy.Config, error) {
 
 // service is how the reference service calls one of its dependencies.
 func (r *runner) service(ref experiments.Reference) (proxy.Service, error) {
-	wrong, _ := mutant.Find(ref.Defect) // It may break the rule of another breaker than Resilience4j's.
 	s := proxy.Service{
-		Model:    wrong.BaseModel(ref.Breaker),
 		Upstream: overHTTP(r.live.injectors[ref.Injector]), Breaker: ref.Breaker, Failure: ref.Failure, Timeout: ref.Timeout,
 		Fallback: answer(ref.Fallback), Pool: ref.Pool, Policies: policies(ref, r.plan.Seed), Defect: proxy.Defect(ref.Defect), Paging: paging(ref.Paging),
 	}
