@@ -237,6 +237,8 @@ func limiterGoldens() []golden {
 		{name: "limiter, before calls that are made twice", with: both(flooded(400, 0), shaped(slidingLog(100, time.Second))), trace: twiceOver, phase: "press", rule: perSecond(100), want: fail},
 		{name: "limiter, and the dependency is asked after the answer", with: both(flooded(400, 0), shaped(slidingLog(100, time.Second))), trace: afterwards, phase: "press", rule: perSecond(100), want: pass},
 
+		{name: "limiter, before calls that take all kinds of time", with: both(flooded(400, 0), shaped(slidingLog(100, time.Second)), func(s *setup) { s.Net = span{ms, 150 * ms} }), phase: "press", rule: perSecond(100), want: dunno},
+
 		{name: "limiter, by key", with: both(pays, flooded(400, 0)), spec: keyed("a", "b"), phase: "press", rule: perSecond(250, byUser), want: dunno},
 		{name: "no limiter, by key", with: both(pays, flooded(400, 0)), spec: keyed("a", "b"), phase: "press", rule: perSecond(100, byUser), want: fail},
 		{name: "no limiter, by a key that each call has alone", with: both(pays, flooded(400, 0)), spec: keyed("{{.ID}}", "{{.UUID}}"), phase: "press", rule: perSecond(100, byUser), want: dunno},
@@ -248,6 +250,10 @@ func limiterGoldens() []golden {
 
 		{name: "door", with: both(flooded(400, 0), shaped(slidingLog(100, time.Second))), phase: "press", rule: perSecond(100, atDoor, least), want: pass},
 		{name: "no door", with: flooded(400, 0), phase: "press", rule: perSecond(100, atDoor), want: fail},
+		{name: "door, refuses well, and what it lets in hangs now and then", with: both(flooded(400, 0), shaped(bucket(10, 100)), func(s *setup) {
+			s.ClientTimeout, s.SUTTimeout, s.Phases[1].Faults = 400*ms, 0, hanging()
+			ratio(10)(&s.Phases[1].Faults[0])
+		}), phase: "press", rule: perSecond(100, atDoor, bursting(10), refusing(true, false)), want: pass},
 		{name: "door, refuses well", with: both(flooded(400, 0), shaped(bucket(10, 100))), phase: "press", rule: perSecond(100, atDoor, bursting(10), refusing(true, false)), want: pass},
 
 		{name: "limiter, refuses well", with: both(flooded(400, 0), shaped(bucket(10, 100))), phase: "press", rule: perSecond(100, bursting(10), refusing(true, false)), want: pass},

@@ -170,6 +170,7 @@ func servedStories() []story {
 		{"isolated, and the baseline did not run", day(fine)[1:], nil, "zombie", apart(0.01, 20*ms), dunno},
 
 		{"objective", day(sometimes(100, well(3*ms), ill(3*ms))), nil, "zombie", objective(0.99), pass},
+		{"objective, just met", day(sometimes(50, well(3*ms), ill(3*ms))), nil, "zombie", objective(0.99), pass},
 		{"objective, missed", day(sometimes(10, well(3*ms), ill(3*ms))), nil, "zombie", objective(0.99), fail},
 		{"objective, of two phases", day(sometimes(50, well(3*ms), ill(3*ms))), nil, "zombie", assert.SLO{Objective: 0.99, Phases: []string{"baseline"}, Targets: []string{"browse"}}, fail},
 		{"objective, of classes", day(fine), nil, "zombie", assert.SLO{Objective: 0.99, Good: []string{"primary", "fallback"}}, pass},

@@ -117,6 +117,12 @@ func TestLimiters(t *testing.T) {
 		if d.rare(3, "slow") {
 			s.Phases[1].Faults = unavailable(passing, func(r *fault.Rule) { r.Latency = fault.Latency{Max: d.ms(10, 300, "took")} })
 		}
+		if d.rare(3, "far") {
+			s.Net = d.span(1, 150, "hop")
+		}
+		if d.rare(4, "own time") {
+			s.Own = d.span(1, 100, "own")
+		}
 		right := !d.rare(2, "wrong")
 		if !right {
 			build = []func() func(time.Duration) bool{

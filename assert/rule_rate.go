@@ -130,12 +130,10 @@ func (r DownstreamRate) stream(e *evidence, a Assertion, s stream, off time.Dura
 	if s.key != "" {
 		out.Observed = s.key + ": " + out.Observed
 	}
-	sure := slices.DeleteFunc(slices.Clone(s.passed), func(p passage) bool { return p.lo == forever })
-	_, worst := r.late(sure, false)
+	excess, worst := r.proof(s.passed)
 	tight, _ := r.late(s.within(off), true)
 	switch {
 	case worst > 0:
-		excess, _ := r.late(sure, true)
 		n := len(excess)
 		excess = slices.Compact(excess)
 		out.Result, out.Evidence = Fail, excess[:min(len(excess), 10)]
@@ -204,32 +202,56 @@ func (r DownstreamRate) asked(sends []time.Duration) bool {
 	return false
 }
 
-// late finds who came although the limit did not allow it, and by how much at most: each is
-// let through as early as can be, those that had to be through first before the others, which
-// is the best that any limiter can do. Who came too early makes those after it wait, or is
-// left out, so that those are counted who are too many.
+// late finds who came although the limit did not allow it, and by how much at most; all are in
+// the order of at. Each is let through as early as can be, in that order: whoever came first
+// may have been let through since the first of those that came later was sent, so that no
+// other order would be better, which is the best that any limiter can do. Who came too early
+// makes those after it wait, or is left out, so that those are counted who are too many.
 func (r DownstreamRate) late(all []passage, leaveOut bool) (ids []string, worst time.Duration) {
-	byLo := slices.SortedFunc(slices.Values(all), func(a, b passage) int { return int(a.lo - b.lo) })
-	limit := limiter{rule: r}
-	var waiting []passage // in the order of at
-	now, next := time.Duration(0), 0
-	for next < len(byLo) || len(waiting) > 0 {
-		if len(waiting) == 0 {
-			now = max(now, byLo[next].lo)
+	since := make([]time.Duration, len(all))
+	for i, p := range slices.Backward(all) {
+		since[i] = p.lo
+		if i+1 < len(all) {
+			since[i] = min(p.lo, since[i+1])
 		}
-		now = max(now, limit.from())
-		for ; next < len(byLo) && byLo[next].lo <= now; next++ {
-			i, _ := slices.BinarySearchFunc(waiting, byLo[next].at, func(p passage, at time.Duration) int { return int(p.at - at) })
-			waiting = slices.Insert(waiting, i, byLo[next])
-		}
-		over := now - waiting[0].at
+	}
+	limit, now := limiter{rule: r}, time.Duration(0)
+	for i, p := range all {
+		at := max(now, since[i], limit.from())
+		over := at - p.at
 		if over > rounding {
-			ids, worst = append(ids, waiting[0].id), max(worst, over)
+			ids, worst = append(ids, p.id), max(worst, over)
 		}
 		if over <= rounding || !leaveOut {
-			limit.take(now)
+			now = at
+			limit.take(at)
 		}
-		waiting = waiting[1:]
+	}
+	return ids, worst
+}
+
+// proof finds those that certainly came although the limit did not allow it. That any of them
+// are left out makes it no less so: a few that were long on their way would hide how soon the
+// others were let through.
+func (r DownstreamRate) proof(all []passage) (ids []string, worst time.Duration) {
+	known := slices.DeleteFunc(slices.Clone(all), func(p passage) bool { return p.lo == forever })
+	if len(known) == 0 {
+		return nil, 0
+	}
+	ways := make([]time.Duration, 0, len(known))
+	for _, p := range known {
+		ways = append(ways, p.at-p.lo)
+	}
+	slices.Sort(ways)
+	for _, share := range []float64{1, 0.99, 0.9} {
+		most := quantileOf(ways, share)
+		quick := slices.DeleteFunc(slices.Clone(known), func(p passage) bool { return p.at-p.lo > most })
+		if _, over := r.late(quick, false); over > 0 {
+			worst = max(worst, over)
+			if excess, _ := r.late(quick, true); len(excess) > len(ids) {
+				ids = excess
+			}
+		}
 	}
 	return ids, worst
 }

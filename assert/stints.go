@@ -57,7 +57,7 @@ func (e *evidence) servedBy(injector string) map[int]time.Duration {
 		if len(c.Attempts) != 1 || !contented(&c.Call) {
 			continue
 		}
-		if at := c.Attempts[0]; at.Abandon == trace.None && at.Outcome == trace.OutcomeAnswered && !at.Late && !at.Stream && at.Dep <= c.Call.End {
+		if at := c.Attempts[0]; at.Abandon == trace.None && at.Outcome == trace.OutcomeAnswered && !at.Late && !at.Stream && at.Dep >= at.Arr+at.Delay && at.Dep <= c.Call.End {
 			served[at.Seq] = c.Call.End
 		}
 	}
