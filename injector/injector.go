@@ -7,8 +7,6 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
-	"net/url"
-	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -225,12 +223,9 @@ func (i *Injector) setHealthy() error {
 		if stub.Status != 0 || stub.Body != "" || len(stub.Headers) > 0 || stub.GRPC != nil || stub.Latency != 0 || stub.WebSocket != nil {
 			return errors.New("it has both an upstream and a stub; only one can answer")
 		}
-		u, err := url.Parse(i.cfg.Upstream)
+		u, err := upstreamURL(i.cfg.Upstream)
 		if err != nil {
-			return fmt.Errorf("read upstream: %w", err)
-		}
-		if !slices.Contains([]string{"http", "https", "h2c"}, u.Scheme) || u.Host == "" {
-			return fmt.Errorf("upstream %q is not of the form http://host:port, or h2c://host:port for HTTP/2", i.cfg.Upstream)
+			return err
 		}
 		i.useUpstream(u)
 		return nil

@@ -99,6 +99,7 @@ func (i *Injector) Apply(rule fault.Rule, ttl time.Duration) (id string, err err
 		i.wakeKeeper()
 		if err = i.settleDoor(); err != nil {
 			i.drop(id)
+			err = errors.Join(err, i.settleDoor()) // As it was before.
 		}
 	}
 	if err != nil {

@@ -191,7 +191,7 @@ func conformanceInstants(b *strings.Builder, members []truth, rows map[string]ro
 		}
 	}
 	b.WriteString("\nThe distance between what is inferred from calls and what the library itself tells of its changes of state: the median, and the largest of so many. " +
-		"*t_open* is the middle of the interval in which the opening is inferred; a call every 5 ms of the trip leaves an interval of that length. *t_half* is the arrival of the first probe. " +
+		"*t_open* is the middle of the interval in which the opening is inferred; a call every 5 ms of the trip leaves an interval of that length. *t_half* is the middle between the sending of the first probe and its arrival. " +
 		"That every event lies inside of the inferred interval (or a millisecond beside it, as it is written down after the fact) is part of the test. The aim is 5 ms for t_open and 1 ms for t_half; who becomes half-open by a timer does so before the first probe arrives.\n")
 }
 
@@ -230,6 +230,9 @@ func (m truth) declaredText(column string) string {
 		if d.successes == 0 {
 			return "within " + short(d.within)
 		}
+		if d.successes == 1 {
+			return "after 1 success"
+		}
 		return fmt.Sprintf("after %d successes", d.successes)
 	case "reopen":
 		return "on a failed probe"
@@ -244,6 +247,9 @@ func (m truth) declaredText(column string) string {
 // section says of a member where its truth is from, and what is peculiar.
 func (m truth) section(b *strings.Builder) {
 	fmt.Fprintf(b, "\n### %s\n\n%s %s: %s.\n", m.name, m.title, m.version, m.settings)
+	if m.counts != "" {
+		fmt.Fprintf(b, "\n- What counts: %s.", m.counts)
+	}
 	for _, s := range m.sources {
 		fmt.Fprintf(b, "\n- Source: %s, %s.", s.url, s.section)
 	}

@@ -29,7 +29,7 @@ func TestZooConformance(t *testing.T) {
 	bin := filepath.Join(t.TempDir(), "faultline")
 	runIn(t, ".", "go", "build", "-o", bin, ".")
 	rows := map[string]row{}
-	builds := builder{dir: t.TempDir(), done: map[string]string{}}
+	builds := builder{venv: filepath.Join(t.TempDir(), "venv"), done: map[string]bool{}}
 	for _, m := range readZoo(t) {
 		t.Run(m.name, func(t *testing.T) {
 			dir, err := filepath.Abs(filepath.Join(filepath.Dir(zooFile), m.folder))
@@ -49,27 +49,29 @@ func TestZooConformance(t *testing.T) {
 
 // builder builds each thing once, however many members need it.
 type builder struct {
-	dir  string            // for environments of Python
-	done map[string]string // their paths, by what was built
+	venv string // an environment for the packages of Python
+	done map[string]bool
 }
 
 // prepare builds a member, and returns its environment of Python packages, if it has one.
 func (b builder) prepare(t *testing.T, dir string, m truth) (venv string) {
 	t.Helper()
-	key := fmt.Sprint(dir, m.build, m.install)
-	if venv, ok := b.done[key]; ok {
-		return venv
+	once := func(in string, command ...string) {
+		t.Helper()
+		if key := fmt.Sprint(in, command); !b.done[key] {
+			runIn(t, in, command...)
+			b.done[key] = true
+		}
 	}
 	for _, command := range m.build {
-		runIn(t, dir, command...)
+		once(dir, command...)
 	}
-	if m.install != "" {
-		venv = filepath.Join(b.dir, fmt.Sprintf("venv-%d", len(b.done)))
-		runIn(t, dir, "python3", "-m", "venv", venv)
-		runIn(t, dir, filepath.Join(venv, "bin", "python"), "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--only-binary", ":all:", "-r", m.install)
+	if m.install == "" {
+		return ""
 	}
-	b.done[key] = venv
-	return venv
+	once(".", "python3", "-m", "venv", b.venv)
+	once(dir, filepath.Join(b.venv, "bin", "python"), "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--only-binary", ":all:", "-r", m.install)
+	return b.venv
 }
 
 // row is what was seen of a member: a text for each column, and how far from the

@@ -25,8 +25,8 @@ type stateEvent struct {
 const slip = time.Millisecond
 
 // eventErrors tells how far the inferred instants of a run are from the library's own
-// events: of t_open, the middle of its interval; of t_half, the arrival of the first probe.
-// An event outside of its interval is wrong.
+// events: of t_open, the middle of its interval; of t_half, that between the sending of the first
+// probe and its arrival. An event outside of its interval is wrong.
 func (m truth) eventErrors(t *testing.T, out string, e zooEvidence) (tOpen, tHalf string, f finding) {
 	t.Helper()
 	events := m.stateEvents(t, out, e.trace)
@@ -44,7 +44,7 @@ func (m truth) eventErrors(t *testing.T, out string, e zooEvidence) (tOpen, tHal
 		if s.State == assert.StateOpen {
 			open = append(open, (event.at - (s.From.Lo+s.From.Hi)/2).Abs())
 		} else {
-			half = append(half, (event.at - s.From.Hi).Abs())
+			half = append(half, (event.at - e.admitted(s.From.Hi)).Abs())
 		}
 	}
 	t.Logf("t_open is off by %v; t_half by %v", open, half)
@@ -107,6 +107,22 @@ func (m truth) stateEvents(t *testing.T, out string, tr *trace.Trace) []stateEve
 		}
 	}
 	return all
+}
+
+// admitted is the middle of the time in which the attempt was let through that arrived at an
+// instant.
+func (e zooEvidence) admitted(arrived time.Duration) time.Duration {
+	for _, a := range e.trace.Attempts {
+		if a.Arr != arrived {
+			continue
+		}
+		for _, c := range e.trace.Calls {
+			if c.ID == a.ID {
+				return (c.Send + arrived) / 2
+			}
+		}
+	}
+	return arrived
 }
 
 // phase is a phase of the run.

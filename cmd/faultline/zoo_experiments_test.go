@@ -1,6 +1,8 @@
 package main
 
 import (
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 )
@@ -29,6 +31,7 @@ func TestZooFileIsStrict(t *testing.T) {
     sources: [ { url: "https://example.org", section: "s" } ]
     folder: a
     launch: { command: [./a], env: { PORT: "1" } }
+    counts: "c"
     breaker: { window: 5, minimum_calls: 5, failure_rate: 100%, wait: 1s, permitted_calls: 1 }
     declared:
       trip: { at_call: 5 }
@@ -43,7 +46,7 @@ func TestZooFileIsStrict(t *testing.T) {
 		t.Fatalf("a right one is refused: %v", err)
 	}
 	for _, c := range []struct{ old, new, want string }{
-		{"      leak: { max: 0 }\n", "", "zoo.yaml:11:7: members.a.declared.leak: is missing"},
+		{"      leak: { max: 0 }\n", "", "zoo.yaml:12:7: members.a.declared.leak: is missing"},
 		{"at_call: 5", "at_cal: 5", "at_cal: unknown key"},
 		{"{ is: 1s }", "{ is: 1s, min: 1s }", "members.a.declared.open_time"},
 		{"{ after_successes: 1 }", "{ }", "members.a.declared.close"},
@@ -54,6 +57,29 @@ func TestZooFileIsStrict(t *testing.T) {
 		_, err := parseZoo("zoo.yaml", []byte(strings.Replace(member, c.old, c.new, 1)))
 		if err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%q for %q: %v, want %s", c.new, c.old, err, c.want)
+		}
+	}
+}
+
+// TestZooVersions wants the version of each member to be the one that its manifest asks for. The
+// proxies of Debian have none: theirs is the machine's.
+func TestZooVersions(t *testing.T) {
+	for _, m := range readZoo(t) {
+		var manifests []string
+		for _, name := range []string{"go.mod", "package.json", "requirements.txt", "pom.xml"} {
+			text, err := os.ReadFile(filepath.Join(filepath.Dir(zooFile), m.folder, name))
+			if err == nil {
+				manifests = append(manifests, string(text))
+			}
+		}
+		if len(manifests) == 0 {
+			t.Errorf("%s has no manifest", m.name)
+		}
+		if strings.HasPrefix(m.version, "of Debian") {
+			continue
+		}
+		if !strings.Contains(strings.Join(manifests, "\n"), m.version) {
+			t.Errorf("%s: no manifest of %s asks for version %s", m.name, m.folder, m.version)
 		}
 	}
 }

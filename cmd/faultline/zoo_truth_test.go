@@ -29,6 +29,7 @@ type truth struct {
 	body     string
 	primary  string // what the body of an answer from the dependency holds
 	fallback string // what the body of one from elsewhere holds
+	counts   string // what is a failure to the breaker, and which calls it counts
 	breaker  *declaredBreaker
 	columns  map[string]declared
 	policy   *declaredPolicy
@@ -124,6 +125,7 @@ func readTruth(name string, v yamldoc.Value) truth {
 	case m.Choice("breaker", "policy") == "policy":
 		t.policy = readPolicy(m.Get("policy"))
 	default:
+		t.counts = m.Need("counts").NonEmpty()
 		t.breaker = readBreaker(m.Need("breaker"))
 		t.columns = readColumns(m.Need("declared"))
 	}

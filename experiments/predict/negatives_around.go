@@ -21,6 +21,8 @@ func undeclared(plan *experiments.Plan, r assert.Rule) string {
 		return "which rate limiter the service has"
 	case assert.DownstreamConcurrency:
 		return "which bulkhead the service has"
+	case assert.HerdSync:
+		return "whether its instances wait equally long"
 	}
 	return ""
 }

@@ -17,6 +17,9 @@ func guardOf(profile string, log io.Writer) (guard, error) {
 	switch s := settings(log); profile {
 	case "", "good":
 		return gobreaker.NewCircuitBreaker[float64](s).Execute, nil
+	case "quick":
+		s.Timeout = 600 * time.Millisecond
+		return gobreaker.NewCircuitBreaker[float64](s).Execute, nil
 	case "probes-10":
 		// Defect: MaxRequests reads like a limit of the closed state, but it is how
 		// many calls try a dependency that may still be down.
