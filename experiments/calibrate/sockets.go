@@ -16,9 +16,10 @@ import (
 // experiment that names it in virtual time. Everything takes as long there as it says.
 func dozen() map[string]string {
 	return map[string]string{
-		"no_breaker": "opens", "opens_late": "opens", "rate_too_low": "stays-closed", "window_never_slides": "time-window",
-		"slow_if_failed": "slow-calls", "wait_doubled": "open-duration", "leak": "open-duration", "probe_too_many": "half-open-probes",
-		"permits_all": "half-open-probes", "never_closes": "recovery", "half_open_by_timer": "reported", "no_timeout": "timeout",
+		"no_breaker": "opens", "says_closed": "reported", "slow_if_failed": "slow-calls", "leak": "open-duration",
+		"probe_too_many": "half-open-probes", "never_closes": "recovery", "half_open_by_timer": "reported",
+		"no_timeout": "timeout", "retry_too_many": "retries-spaced", "bulkhead_too_large": "bulkhead",
+		"limiter_missing": "limiter-log", "empty_200": "fallback",
 	}
 }
 
