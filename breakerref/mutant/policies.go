@@ -148,7 +148,6 @@ func limiters() []Mutant {
 			return limit.SlidingLogConfig{Limit: endless, Window: time.Second}
 		}}),
 		told("limiter_one_for_all", "has one limiter, where each caller is to have one", Around{Policies: func(p *Policies) { p.LimitKey = "" }}).needs(ofKeys),
-		told("limiter_mute", "does not answer what it rejects", Around{MutesLimited: true}),
 		told("limiter_says_503", "answers what it rejects with 503", Around{LimitStatus: unavailable}),
 		told("limiter_mute", "does not answer what its rate limiter rejects", Around{MutesLimited: true}),
 		told("limiter_says_not_when", "does not say when to come again", Around{NoRetryAfter: true}),
