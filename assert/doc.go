@@ -38,6 +38,15 @@
 // breaker to have been open for a wait between two of them, and 2N+10 further ones
 // with no rejection inside.
 //
+// # Short answers
+//
+// A call that was answered without the dependency need not have been rejected by the breaker:
+// a limiter, a full bulkhead, a cache or a call that is shared answer so, too. What tells them
+// apart is the answer itself ([match.Teller]), its class, and how many calls were under way; see
+// Short. What is another's proves nothing about the breaker, but that breaker may have been
+// around that other, and have counted it. Where the evidence leaves two reasons, the trace is
+// judged in both readings, and a verdict stands if both have it.
+//
 // # Without ids
 //
 // On the lowest rung of correlation attempts carry no id. A call during which none

@@ -87,6 +87,10 @@ func (v *view) guests(so string) (reason, remedy string) {
 		return "calls that met the shut door may have told this breaker of outcomes, so " + so,
 			"put an unmeasured pause, and an unmeasured phase of calls, between the door and this phase; let every call be answered within load.timeout"
 	}
+	if len(v.aside) > 0 {
+		return "calls that something else answered than the breaker (" + v.asideWords() + ") may have been outcomes to it, so " + so,
+			"keep these apart: a phase in which no limiter, bulkhead or cache answers"
+	}
 	return "calls that were never answered may have asked this instance or another one, so " + so, "let every call be answered within load.timeout"
 }
 

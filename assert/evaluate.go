@@ -21,6 +21,7 @@ type evidence struct {
 	end       time.Duration                      // of the trace
 	exited    time.Duration                      // when the SUT died; 0: it did not
 	aggregate bool                               // attempts carry no id
+	wide      bool                               // doubtful answers prove nothing, see short.go
 	checks    []Check
 	blockers  map[string]string // breaker to the failed breaker.opens assertion
 	miscount  map[string]string // breaker to the failed half_open_probes assertion
@@ -29,10 +30,23 @@ type evidence struct {
 
 // Evaluate judges a trace. It is pure: equal arguments give equal reports, in
 // whatever order the trace holds its records.
+//
+// Where it is not known of some calls whether the breaker or something else answered them,
+// the trace is judged in both readings, and what they do not agree on is inconclusive.
 func Evaluate(spec Spec, t *trace.Trace) Report {
 	t = sorted(t)
+	e, rep := evaluate(spec, t, false)
+	if doubts := e.doubts(); len(doubts) > 0 {
+		_, wide := evaluate(spec, t, true)
+		return agreed(rep, wide, doubts)
+	}
+	return rep
+}
+
+// evaluate judges a sorted trace in one reading.
+func evaluate(spec Spec, t *trace.Trace, wide bool) (*evidence, Report) {
 	e := &evidence{
-		spec: spec, trace: t,
+		spec: spec, trace: t, wide: wide,
 		views: map[string][]*view{}, joins: map[string]*trace.Join{}, faults: map[string]map[string][]fault.Rule{},
 		blockers: map[string]string{}, miscount: map[string]string{}, leaks: map[string]string{},
 		end: traceEnd(t), aggregate: aggregated(t),
@@ -46,7 +60,7 @@ func Evaluate(spec Spec, t *trace.Trace) Report {
 		e.spec.Assertions = append(slices.Clone(spec.Assertions), a)
 	}
 	verdicts := e.verdicts() // Notes in the checks what they affect.
-	return Report{Verdicts: verdicts, Integrity: e.checks, Breakers: e.timelines()}
+	return e, Report{Verdicts: verdicts, Integrity: e.checks, Breakers: e.timelines()}
 }
 
 // notes takes from the marks and the plan what many rules ask.
@@ -81,7 +95,7 @@ func (e *evidence) viewsOf(b Breaker) []*view {
 	var vs []*view
 	for _, in := range instances {
 		for _, era := range erasOf(join.Blind) {
-			v := newView(b, in, era, join, e.trace, func(target string) bool { return e.depends(target, b.Injector) })
+			v := e.newView(b, in, era, join)
 			v.infer()
 			vs = append(vs, v)
 		}
@@ -218,7 +232,9 @@ func (e *evidence) timelines() []Timeline {
 			t := Timeline{Name: b.Name, Instance: vs[0].instance}
 			for i, v := range vs {
 				t.Segments = append(t.Segments, v.segments(vs[:i])...)
+				t.Shorts = append(t.Shorts, append(v.shorts, v.refused()...)...)
 			}
+			t.Shorts = sortShorts(t.Shorts)
 			ts = append(ts, t)
 		}
 	}

@@ -128,7 +128,7 @@ func (r HalfOpenProbes) one(v *view, vis *visit, want int) Verdict {
 		out.Remedy = "give the SUT as many connections as probes, or declare the retry's unit"
 	case r.Exactly > 0 && c.lo < want && c.hi < want:
 		out.Result = Fail
-		out.Reason = fmt.Sprintf("%d calls were rejected while only %d probes were out", c.rejected, c.lo)
+		out.Reason = fmt.Sprintf("%d calls were rejected while only %d probes were out, by the breaker or by a bulkhead that holds no more", c.rejected, c.lo)
 	case r.Exactly > 0 && c.lo < want:
 		out.Result, out.Reason, out.Remedy = Inconclusive, "some calls were under way when the first outcome came", "hold the probes longer (hold.max)"
 	default:

@@ -20,6 +20,8 @@ type reply struct {
 	status int
 	err    trace.ErrKind
 	class  string
+	says   string
+	saysBy string
 }
 
 // sut is one instance of the system under test.
@@ -30,6 +32,7 @@ type sut struct {
 	free    int // connections
 	last    happened
 	queue   []func()
+	besides besides
 }
 
 func newSUT(w *world, number int) *sut {
@@ -84,7 +87,7 @@ func (s *sut) note(before breakerref.State) {
 
 // serve is one call at the SUT; answer may be called once, at any later time.
 func (s *sut) serve(id string, answer func(reply)) {
-	s.inSUT(s.now+s.draw(s.Own), func() { s.try(id, 1, s.now, answer) })
+	s.inSUT(s.now+s.draw(s.Own), func() { s.enter(id, answer) })
 }
 
 // try makes the n-th attempt; since is when the breaker let the call in.
@@ -100,9 +103,13 @@ func (s *sut) try(id string, n int, since time.Duration, answer func(reply)) {
 		}
 		since = s.now
 	}
+	if s.squeezed(id, since, answer) {
+		return
+	}
 	s.connect(func() {
 		s.exchange(id, func(failed bool) {
 			s.disconnect()
+			s.besides.under -= one(s.Aside.Inside)
 			s.inSUT(s.now+s.draw(s.Post), func() { s.outcome(id, n, since, failed, answer) })
 		})
 	})

@@ -48,6 +48,8 @@ type setup struct {
 	Pay                  int  // every so many calls go to a route that must not fall back; 0: none
 	FallsBack            bool // it does all the same
 	Propagates           bool // the SUT lets go of the dependency when its client leaves
+	Aside                aside
+	Classes              match.Classes // nil: names alone
 	Phases               []phase
 }
 
@@ -222,12 +224,15 @@ func (w *world) spec() assert.Spec {
 			{Name: "checkout", Method: "POST", Path: "/checkout", DependsOn: []string{"payments"}, Weight: 1},
 			{Name: "pay", Method: "POST", Path: "/pay?now=1", DependsOn: []string{"payments"}, Weight: 1},
 		},
-		Classes:   match.Classes{{Name: match.ClassPrimary}, {Name: match.ClassFallback}, {Name: match.ClassRejected}},
+		Classes:   w.Classes,
 		Integrity: assert.DefaultIntegrity(),
 		Breakers: []assert.Breaker{{
 			Name: "cb", Injector: "payments", Targets: []string{"checkout", "pay"}, Unit: w.Unit,
 			Declared: !w.Undeclared, Config: w.Breaker, Failure: w.Failure,
 		}},
+	}
+	if w.Classes == nil {
+		s.Classes = match.Classes{{Name: match.ClassPrimary}, {Name: match.ClassFallback}, {Name: match.ClassRejected}}
 	}
 	if w.Undeclared {
 		s.Breakers[0].Config = breakerref.Default()

@@ -129,7 +129,7 @@ type received struct {
 // exchange sends the request and reads all of the answer into c. What it returns is
 // nil without an answer that was read to its end.
 func (a *Attacker) exchange(req *http.Request, c *trace.Call, by *user) (*received, error) {
-	needBody := a.classes.NeedBody()
+	needBody := a.classes.NeedBody() || a.teller.NeedBody()
 	if by != nil {
 		by.dress(req)
 		needBody = needBody || by.needBody(by.step)
@@ -154,10 +154,11 @@ func (a *Attacker) exchange(req *http.Request, c *trace.Call, by *user) (*receiv
 		return nil, err
 	}
 	cut := len(body) == MaxBody && rest > 0
-	if cut && a.classes.NeedBody() {
+	if cut && (a.classes.NeedBody() || a.teller.NeedBody()) {
 		c.Detail = fmt.Sprintf("classified by the first %d of %d body bytes", MaxBody, MaxBody+rest)
 	}
 	c.Class = a.classes.Classify(c.Status, resp.Header.Get, body)
+	c.Says, c.SaysBy = a.teller.Tell(c.Status, resp.Header.Get, body)
 	return &received{req.URL, resp.Header, body, cut}, nil
 }
 

@@ -35,6 +35,7 @@ func MarshalPlan(p *Plan) ([]byte, error) {
 	load.Put("max_in_flight", p.MaxInFlight)
 	load.Put("targets", each(p.Targets, targetOut))
 	load.PutIf(len(p.Classes) > 0, "classify", classesOut(p.Classes))
+	load.PutIf(len(p.Reasons) > 0, "reasons", classesOut(p.Reasons))
 	o.Put("load", &load)
 	o.PutIf(len(p.Breakers) > 0, "breakers", breakersOut(p))
 	o.Put("phases", each(p.Phases, phaseOut))

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/faultline-go/faultline/injector/fault"
+	"github.com/faultline-go/faultline/target/match"
 )
 
 // sutSchema is the system under test: of four ways to have one, one is taken.
@@ -144,7 +145,7 @@ func loadSchema() schema {
 	}).with("minProperties", 1)
 	return object(keys{
 		"rate": ref(rateDef), "timeout": ref(durationDef), "max_in_flight": count(1),
-		"targets": list(target).with("minItems", 1), "classify": named(class),
+		"targets": list(target).with("minItems", 1), "classify": named(class), "reasons": named(class).with("propertyNames", oneOf(match.Reasons()...)),
 	}, "targets")
 }
 

@@ -97,7 +97,7 @@ func (t timeline) lines(width int, paint func(assert.State, string) string) []st
 		legend = margin + legend
 	}
 	out = append(out, legend)
-	return append(out, t.stays(width)...)
+	return append(append(out, t.stays(width)...), t.shorts(width)...)
 }
 
 // lane names a breaker, of an instance where there are several.

@@ -27,6 +27,7 @@ const (
 // are of the class that is declared for what they are.
 type words struct {
 	classifier match.Classifier
+	teller     match.Teller
 	classes    match.Classes
 	known      map[said]answer
 	forbidden  []assert.FallbackForbidden
@@ -44,7 +45,11 @@ func newWords(plan *experiments.Plan) (*words, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read the classes: %w", err)
 	}
-	w := &words{classifier: c, classes: plan.Classes, known: map[said]answer{}}
+	teller, err := match.NewTeller(plan.Reasons)
+	if err != nil {
+		return nil, fmt.Errorf("read the reasons: %w", err)
+	}
+	w := &words{classifier: c, teller: teller, classes: plan.Classes, known: map[said]answer{}}
 	w.timeouts, _ = timeouts(plan)
 	for _, a := range plan.Assertions {
 		if r, ok := a.Rule.(assert.FallbackForbidden); ok {
@@ -70,6 +75,7 @@ func (w *words) canned(r *fault.Respond, from string) answer {
 		a.status = http.StatusOK
 	}
 	a.class = w.classifier.Classify(a.status, header.Get, []byte(r.Body))
+	a.says, a.saysBy = w.teller.Tell(a.status, header.Get, []byte(r.Body))
 	w.known[key] = a
 	return a
 }
@@ -78,7 +84,9 @@ func (w *words) canned(r *fault.Respond, from string) answer {
 func (w *words) bare(status int) answer {
 	header := http.Header{}
 	header.Set(source, sourceNone)
-	return answer{status: status, class: w.classifier.Classify(status, header.Get, nil)}
+	a := answer{status: status, class: w.classifier.Classify(status, header.Get, nil)}
+	a.says, a.saysBy = w.teller.Tell(status, header.Get, nil)
+	return a
 }
 
 // of is an answer of a declared class.

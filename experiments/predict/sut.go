@@ -40,6 +40,8 @@ type answer struct {
 	status int
 	class  string
 	err    trace.ErrKind
+
+	says, saysBy string // why it is given, if without the dependency
 }
 
 func newSUT(w *playing) (*sut, error) {

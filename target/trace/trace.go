@@ -45,6 +45,8 @@ type Call struct {
 	Class    string        `json:"class"`
 	Instance string        `json:"instance,omitempty"`
 	Session  *Session      `json:"session,omitempty"` // nil: it is of none
+	Says     string        `json:"says,omitempty"`    // of the answer: why it was given, if without the dependency: one of match.Reasons; empty: it does not say
+	SaysBy   string        `json:"says_by,omitempty"` // what of the answer says so
 }
 
 // Answered reports whether the SUT answered completely.
