@@ -52,6 +52,7 @@ type rejection struct {
 type view struct {
 	breaker   Breaker
 	instance  string
+	byPeer    bool     // the instance is known by the address of its attempts alone, see instances.go
 	era       Interval // what of the trace it looks at, see door.go
 	join      trace.Join
 	calls     []*trace.Joined // in the order of sending, of this instance

@@ -82,20 +82,12 @@ func (e *evidence) notes() {
 // of the SUT when more than one has answered, and per era.
 func (e *evidence) viewsOf(b Breaker) []*view {
 	join := e.trace.Join(b.Injector, func(target string) bool { return slices.Contains(b.Targets, target) })
-	var instances []string
-	for _, c := range join.Calls {
-		if c.Call.Instance != "" && !slices.Contains(instances, c.Call.Instance) {
-			instances = append(instances, c.Call.Instance)
-		}
-	}
-	slices.Sort(instances)
-	if len(instances) < 2 {
-		instances = []string{""}
-	}
+	instances, byPeer := e.instancesOf(b, join)
 	var vs []*view
 	for _, in := range instances {
 		for _, era := range erasOf(join.Blind) {
 			v := e.newView(b, in, era, join)
+			v.byPeer = byPeer
 			v.infer()
 			vs = append(vs, v)
 		}
@@ -297,6 +289,9 @@ func (e *evidence) worst(breaker string, a Assertion, f func(vs []*view, w Inter
 	var worst Verdict
 	for i, vs := range e.groups(breaker) {
 		got := f(vs, w)
+		if vs[0].byPeer {
+			got = unnamed(got)
+		}
 		if in := vs[0].instance; in != "" {
 			got.Observed += " (instance " + in + ")"
 		}

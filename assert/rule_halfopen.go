@@ -82,23 +82,30 @@ func (r HalfOpenProbes) expected() string {
 
 // judge implements [Rule].
 func (r HalfOpenProbes) judge(e *evidence, a Assertion) Verdict {
+	out := e.each(r.Breaker, a, func(v *view, w Interval) Verdict { return r.visits(e, v, w) })
+	if out.Result == Pass && r.Exactly > 0 {
+		out.Observed += e.total(r.Breaker, r.Exactly)
+	}
+	return out
+}
+
+// visits judges those that began in a window.
+func (r HalfOpenProbes) visits(e *evidence, v *view, w Interval) Verdict {
 	want, expected := max(r.Exactly, r.Max), r.expected()
-	return e.each(r.Breaker, a, func(v *view, w Interval) Verdict {
-		if v.uncounted() {
-			return uncountedVerdict(expected)
+	if v.uncounted() {
+		return uncountedVerdict(expected)
+	}
+	var parts []Verdict
+	for _, vis := range v.visits {
+		if w.in(vis.half.Hi) {
+			parts = append(parts, r.one(v, vis, want))
 		}
-		var parts []Verdict
-		for _, vis := range v.visits {
-			if w.in(vis.half.Hi) {
-				parts = append(parts, r.one(v, vis, want))
-			}
-		}
-		if len(parts) == 0 {
-			return e.noOpening(r.Breaker, expected, "no half-open visit began in this phase",
-				"make the phase longer than the wait, under load")
-		}
-		return anyOf(expected, "visits", parts)
-	})
+	}
+	if len(parts) == 0 {
+		return e.noOpening(r.Breaker, expected, "no half-open visit began in this phase",
+			"make the phase longer than the wait, under load")
+	}
+	return anyOf(expected, "visits", parts)
 }
 
 // one judges one visit.

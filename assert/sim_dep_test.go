@@ -85,7 +85,7 @@ func (d *dependency) arrive(id string, over func(failed bool)) (leave func()) {
 	i := len(d.rec.Attempts)
 	v := d.phase.Decide(fault.Request{Method: "POST", Path: "/charges"})
 	a := trace.Attempt{
-		Seq: i, Injector: d.name, ID: id, By: "traceparent", Phase: d.during, Method: "POST", Path: "/charges",
+		Seq: i, Injector: d.name, ID: id, By: "traceparent", Phase: d.during, Peer: d.peer, Method: "POST", Path: "/charges",
 		Arr: d.now, Dep: trace.None, Abandon: trace.None,
 	}
 	if v.Rule != nil {

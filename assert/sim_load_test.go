@@ -55,7 +55,11 @@ func (w *world) call(phase string, n int, due time.Duration, over func()) {
 		c.Target = "pay"
 		w.paying[c.ID] = true
 	}
-	s := w.suts[w.turn%len(w.suts)]
+	serving := w.suts
+	if w.Starved {
+		serving = serving[:len(serving)-1]
+	}
+	s := serving[w.turn%len(serving)]
 	if w.Replicas {
 		c.Instance = fmt.Sprintf("i%d", s.number)
 	}

@@ -1,6 +1,7 @@
 package assert_test
 
 import (
+	"fmt"
 	"time"
 
 	"github.com/faultline-go/faultline/breakerref"
@@ -202,6 +203,12 @@ func (s *sut) exchange(id string, over func(failed bool)) {
 		leave()
 	}
 	s.at(s.now+s.draw(s.Net), func() {
+		switch {
+		case s.Connections:
+			s.peer = fmt.Sprintf("127.0.0.1:%d", 40000+s.number)
+		case s.OwnPeers:
+			s.peer = fmt.Sprintf("10.0.0.%d:%d", s.number+1, 40000+s.now%1000)
+		}
 		leave = s.primary.arrive(id, func(failed bool) { s.inSUT(s.now+s.draw(s.Net), func() { end(failed) }) })
 	})
 	if s.SUTTimeout > 0 {

@@ -131,6 +131,7 @@ func breakersOut(p *Plan) *yamldoc.Out {
 		one.Put("injector", b.Injector)
 		one.Put("targets", b.Targets)
 		one.PutIf(b.Unit != assert.UnitUnknown, "unit", string(b.Unit))
+		one.PutIf(b.Shared, "shared", true)
 		if b.Declared {
 			putConfig(one, b.Config)
 		}

@@ -109,6 +109,7 @@ func breakerSchema() schema {
 	return object(plus(numbersSchema(), keys{
 		"injector": ref(nameDef), "target": ref(nameDef), "targets": some(ref(nameDef)),
 		"unit": oneOf("attempt", "call"), "failure": some(ref(failureDef)), "state_probe": probeSchema(),
+		"shared": boolean(),
 	})).with("allOf", []schema{apart("target", "targets")})
 }
 

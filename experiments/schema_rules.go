@@ -49,7 +49,7 @@ func ruleSchemas() map[string]ruleSchema {
 			"injector": name, "equals": duration, "tolerance": ref(shareDef), "max": duration,
 		}).with("oneOf", []schema{required("equals"), only([]string{"max"}, []string{"equals", "tolerance"})})},
 		assert.DownstreamCalls{}.Kind(): {value: object(keys{
-			"injector": name, "min": count(1), "max": count(0), "when": oneOf("open", "closed", "half_open"),
+			"injector": name, "min": count(1), "max": count(0), "when": oneOf("open", "closed", "half_open"), "per_instance": boolean(),
 		}).with("anyOf", anyKey("min", "max")), beside: keys{"breaker": name}},
 		assert.Latency{Subject: assert.SubjectAll}.Kind(): {value: latencies, beside: targets},
 		assert.Share{Subject: assert.SubjectError}.Kind(): {value: shares, beside: targets},

@@ -62,14 +62,35 @@ func newSUT(w *playing) (*sut, error) {
 		if ref := w.plan.SUT.Reference; ref != nil {
 			in.workers = newRoom(ref.Workers)
 		}
-		for _, b := range w.plan.Breakers {
-			if in.breakers[b.Name], err = newBreaker(w, b, name); err != nil {
-				return nil, err
-			}
+		if err := s.arm(in); err != nil {
+			return nil, err
 		}
 		s.instances = append(s.instances, in)
 	}
 	return s, nil
+}
+
+// arm gives an instance its breakers: its own, or those that all share.
+func (s *sut) arm(in *instance) error {
+	for _, b := range in.plan.Breakers {
+		if b.Shared && len(s.instances) > 0 {
+			in.breakers[b.Name] = s.instances[0].breakers[b.Name]
+			continue
+		}
+		var err error
+		if in.breakers[b.Name], err = newBreaker(in.playing, b, nameOf(b, in.name)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// nameOf is the instance whose breaker it is: of a shared one, none.
+func nameOf(b assert.Breaker, instance string) string {
+	if b.Shared {
+		return ""
+	}
+	return instance
 }
 
 // serve is one request at the service; done is called once with the answer, if
