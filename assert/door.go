@@ -190,7 +190,7 @@ func (e *evidence) behindDoor(a Assertion, v Verdict) Verdict {
 // of it.
 func clientSide(r Rule) bool {
 	switch r := r.(type) {
-	case Latency, FallbackForbidden, steadyState:
+	case Latency, FallbackForbidden, FallbackStaleness, steadyState:
 		return true
 	case Share:
 		return r.Subject != SubjectShort

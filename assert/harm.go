@@ -67,7 +67,11 @@ func harmOf(r Rule, c Check) harm {
 // cannot have been answered slowly, have reached the dependency, or have tripped
 // anything.
 func harmOfDropped(r Rule, c Check) harm {
-	_, forbidden := r.(FallbackForbidden)
+	forbidden := false
+	switch r.(type) {
+	case FallbackForbidden, FallbackStaleness:
+		forbidden = true // What was answered was answered.
+	}
 	switch {
 	case forbidden && c.share > undelivered:
 		return voidsPass
@@ -127,7 +131,7 @@ func harmOfFault(r Rule) harm {
 	switch r.(type) {
 	case ShortLatency:
 		return harmless
-	case FallbackForbidden:
+	case FallbackForbidden, FallbackStaleness:
 		return voidsPass // a fallback where it must not be needs no fault to be wrong
 	}
 	return voidsAll
@@ -141,7 +145,7 @@ func harmOfJoin(r Rule, c Check) harm {
 		return voidsAll // whatever clients got, the dependency had no part in it
 	}
 	switch r := r.(type) {
-	case Latency, FallbackForbidden, steadyState, AbandonedAfter:
+	case Latency, FallbackForbidden, FallbackStaleness, steadyState, AbandonedAfter:
 		return harmless
 	case Share:
 		if r.Subject != SubjectShort {
@@ -189,6 +193,8 @@ func about(r Rule) (breaker, injector string, targets []string) {
 	case StaysClosed:
 		return r.Breaker, "", nil
 	case FallbackShare:
+		return r.Breaker, "", nil
+	case FallbackStaleness:
 		return r.Breaker, "", nil
 	case MetricAgrees:
 		return r.Breaker, "", nil

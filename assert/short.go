@@ -170,7 +170,7 @@ const (
 // may open by. A fallback may keep its answers; that it does says nothing of why it was asked.
 func (v *view) said(r *rejection, first time.Duration) cause {
 	c := &r.call.Call
-	reason, by := c.Says, c.SaysBy
+	reason, by := c.Says()
 	vague := false
 	switch {
 	case reason == "" && c.Class == match.ClassPrimary:

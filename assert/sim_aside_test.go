@@ -1,6 +1,7 @@
 package assert_test
 
 import (
+	"fmt"
 	"time"
 
 	"github.com/faultline-go/faultline/target/match"
@@ -15,6 +16,10 @@ type aside struct {
 	Cache    time.Duration
 	Coalesce bool // a call joins one that is under way
 	Tells    bool // answers say why they were given
+
+	Keep    time.Duration // the fallback is the last good answer, if it is at most so old; 0: it is another
+	Dated   bool          // it says since when it is so, not for how long
+	Ageless int           // every so many of its answers does not say how old it is; 0: none
 }
 
 // besides is the state of that.
@@ -25,8 +30,27 @@ type besides struct {
 	kept    reply
 	keptAt  time.Duration
 	has     bool
+	served  int
 	waiting []func(reply)
 	leading bool
+}
+
+// kept is the fallback that is a good answer from before, or the bare error if that is too old.
+func (s *sut) kept(bare reply) reply {
+	b, at := &s.besides, s.Aside
+	if !b.has || s.now-b.keptAt > at.Keep {
+		return bare
+	}
+	b.served++
+	r := reply{status: 200, class: match.ClassFallback}
+	switch {
+	case at.Ageless > 0 && b.served%at.Ageless == 0:
+	case at.Dated:
+		r.ages = map[string]string{"$.as_of": s.epoch.Add(b.keptAt).Format(time.RFC3339Nano)}
+	default:
+		r.ages = map[string]string{"header:Age": fmt.Sprint(int((s.now - b.keptAt) / time.Second))}
+	}
+	return r
 }
 
 // said adds why an answer was given, if the SUT tells.

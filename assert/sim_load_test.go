@@ -70,7 +70,10 @@ func (w *world) call(phase string, n int, due time.Duration, over func()) {
 			return
 		}
 		ended = true
-		c.End, c.Status, c.Err, c.Class, c.Says, c.SaysBy = w.now, a.status, a.err, a.class, a.says, a.saysBy
+		c.End, c.Status, c.Err, c.Class = w.now, a.status, a.err, a.class
+		if a.says != "" || a.ages != nil {
+			c.Told = &trace.Told{Reason: a.says, By: a.saysBy, Ages: a.ages}
+		}
 		if a.status != 0 {
 			c.First = w.now
 			if w.Instances > 0 {

@@ -23,6 +23,7 @@ type reply struct {
 	class  string
 	says   string
 	saysBy string
+	ages   map[string]string
 }
 
 // sut is one instance of the system under test.
@@ -150,6 +151,8 @@ func (s *sut) answer(r reply, answer func(reply)) {
 func (s *sut) fallback(id string, bare reply, answer func(reply)) {
 	good := reply{status: 200, class: match.ClassFallback}
 	switch {
+	case s.Aside.Keep > 0:
+		s.answer(s.kept(bare), answer)
 	case s.NoFallback, s.paying[id] && !s.FallsBack:
 		s.answer(bare, answer)
 	case s.Second:

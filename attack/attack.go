@@ -24,9 +24,10 @@ type Config struct {
 	Recorder       *trace.Recorder
 	Correlator     match.Correlator
 	Classes        match.Classes
-	Reasons        match.Classes // what an answer says of why the dependency was not asked, beside conventions; see match.NewTeller
-	Timeout        time.Duration // of one call, body included
-	InstanceHeader string        // answer header that names the SUT's instance, or empty; with Replicas their names do
+	Reasons        match.Classes   // what an answer says of why the dependency was not asked, beside conventions; see match.NewTeller
+	Ages           []match.AgeFrom // where answers say how old what they hold is
+	Timeout        time.Duration   // of one call, body included
+	InstanceHeader string          // answer header that names the SUT's instance, or empty; with Replicas their names do
 	// Dial replaces net.Dialer.DialContext, for an in-process network.
 	Dial func(ctx context.Context, network, addr string) (net.Conn, error)
 }
@@ -73,6 +74,7 @@ type Attacker struct {
 	bases     []base // of the replicas; without them, one
 	classes   match.Classifier
 	teller    match.Teller
+	ages      match.AgeReader
 	prepared  sync.Map // target by its name, see prepare.go
 	transport *http.Transport
 	client    *http.Client
@@ -105,6 +107,10 @@ func New(cfg Config) (*Attacker, error) {
 	if err != nil {
 		return nil, fmt.Errorf("attack: reasons: %w", err)
 	}
+	ages, err := match.NewAgeReader(cfg.Ages)
+	if err != nil {
+		return nil, fmt.Errorf("attack: ages: %w", err)
+	}
 	switch {
 	case cfg.Recorder == nil:
 		return nil, errors.New("attack: no recorder given")
@@ -123,6 +129,7 @@ func New(cfg Config) (*Attacker, error) {
 		bases:   bases,
 		classes: classes,
 		teller:  teller,
+		ages:    ages,
 		transport: &http.Transport{
 			DialContext:         dial, // and no Proxy: the environment's does not apply
 			MaxIdleConnsPerHost: vegeta.DefaultConnections,

@@ -228,6 +228,8 @@ func putReport(o *yamldoc.Out, rule assert.Rule) {
 		putReported(o, r)
 	case assert.MetricAgrees:
 		putMetric(o, r)
+	case assert.FallbackStaleness:
+		putStaleness(o, r)
 	}
 }
 

@@ -23,6 +23,7 @@ func ruleKinds() []string {
 		assert.ShortLatency{},
 		assert.FallbackShare{},
 		assert.FallbackForbidden{},
+		assert.FallbackStaleness{},
 		assert.FallbackContinuity{},
 		assert.RecoveryTime{},
 		assert.AbandonedAfter{},

@@ -39,6 +39,7 @@ func ruleSchemas() map[string]ruleSchema {
 		assert.FallbackForbidden{}.Kind(): {value: object(keys{
 			"routes": some(ref(pathDef)), "methods": some(methodSchema()),
 		})},
+		assert.FallbackStaleness{}.Kind(): stalenessSchema(),
 		assert.FallbackContinuity{}.Kind(): {value: object(keys{
 			"items": name, "source": name, "told": some(name),
 		}, "items"), beside: keys{"breaker": name}},

@@ -11,6 +11,7 @@ import (
 	"github.com/faultline-go/faultline/experiments"
 	"github.com/faultline-go/faultline/injector/fault"
 	"github.com/faultline-go/faultline/target/match"
+	"github.com/faultline-go/faultline/target/trace"
 )
 
 // The header by which faultline's own service says where an answer comes from, and
@@ -75,7 +76,7 @@ func (w *words) canned(r *fault.Respond, from string) answer {
 		a.status = http.StatusOK
 	}
 	a.class = w.classifier.Classify(a.status, header.Get, []byte(r.Body))
-	a.says, a.saysBy = w.teller.Tell(a.status, header.Get, []byte(r.Body))
+	a.told = w.told(a.status, header.Get, []byte(r.Body))
 	w.known[key] = a
 	return a
 }
@@ -85,8 +86,17 @@ func (w *words) bare(status int) answer {
 	header := http.Header{}
 	header.Set(source, sourceNone)
 	a := answer{status: status, class: w.classifier.Classify(status, header.Get, nil)}
-	a.says, a.saysBy = w.teller.Tell(status, header.Get, nil)
+	a.told = w.told(status, header.Get, nil)
 	return a
+}
+
+// told is what an answer says of why it was given, or nil.
+func (w *words) told(status int, header func(string) string, body []byte) *trace.Told {
+	reason, by := w.teller.Tell(status, header, body)
+	if reason == "" {
+		return nil
+	}
+	return &trace.Told{Reason: reason, By: by}
 }
 
 // of is an answer of a declared class.

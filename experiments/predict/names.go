@@ -114,6 +114,8 @@ func named(r assert.Rule) string {
 		return r.Breaker
 	case assert.FallbackContinuity:
 		return r.Breaker
+	case assert.FallbackStaleness:
+		return r.Breaker
 	case assert.RecoveryTime:
 		return r.Breaker
 	case assert.DownstreamCalls:

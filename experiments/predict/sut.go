@@ -41,7 +41,7 @@ type answer struct {
 	class  string
 	err    trace.ErrKind
 
-	says, saysBy string // why it is given, if without the dependency
+	told *trace.Told
 }
 
 func newSUT(w *playing) (*sut, error) {

@@ -229,7 +229,7 @@ func (w *playing) call(o order, over func()) {
 		w.under--
 		c := &w.trace.Calls[n]
 		c.End, c.Status, c.Class, c.Err = w.now, a.status, a.class, a.err
-		c.Says, c.SaysBy = a.says, a.saysBy
+		c.Told = a.told
 		if a.err == trace.ErrNone {
 			c.First = w.now
 		}

@@ -45,8 +45,30 @@ type Call struct {
 	Class    string        `json:"class"`
 	Instance string        `json:"instance,omitempty"`
 	Session  *Session      `json:"session,omitempty"` // nil: it is of none
-	Says     string        `json:"says,omitempty"`    // of the answer: why it was given, if without the dependency: one of match.Reasons; empty: it does not say
-	SaysBy   string        `json:"says_by,omitempty"` // what of the answer says so
+	Told     *Told         `json:"told,omitempty"`    // what the answer says of itself; nil: nothing that is looked for
+}
+
+// Told is what an answer says of itself.
+type Told struct {
+	Reason string            `json:"reason,omitempty"` // why it was given, if without the dependency: one of match.Reasons
+	By     string            `json:"by,omitempty"`     // what of the answer says so
+	Ages   map[string]string `json:"ages,omitempty"`   // how old what it holds is, by the place where it stands: a match.AgeFrom
+}
+
+// Says returns why an answer was given, if without the dependency, and what of it says so.
+func (c Call) Says() (reason, by string) {
+	if c.Told == nil {
+		return "", ""
+	}
+	return c.Told.Reason, c.Told.By
+}
+
+// Age returns what the answer says of its age at a place, or nothing.
+func (c Call) Age(from string) string {
+	if c.Told == nil {
+		return ""
+	}
+	return c.Told.Ages[from]
 }
 
 // Answered reports whether the SUT answered completely.
