@@ -99,7 +99,7 @@ func (e *evidence) viewsOf(b Breaker) []*view {
 // first.
 func order(r Rule) int {
 	switch r.(type) {
-	case Opens:
+	case Opens, EjectionOpens:
 		return 0
 	case HalfOpenProbes:
 		return 1
@@ -136,6 +136,12 @@ func (e *evidence) verdicts() []Verdict {
 func (e *evidence) judge(a Assertion) Verdict {
 	if e.aggregate && perCall(a.Rule) {
 		return perCallVerdict(a.Rule)
+	}
+	if e.forced(a.Rule) {
+		return Verdict{
+			Result: Inconclusive, Observed: "not looked at", Reason: "the breaker ejects a host and gives it all traffic again: it has no half-open state, and no numbers of one",
+			Remedy: "use ejection.opens, ejection.duration and ejection.returns",
+		}
 	}
 	return a.Rule.judge(e, a)
 }
@@ -180,6 +186,10 @@ func breakerOf(r Rule) string {
 		return r.Breaker
 	case FallbackContinuity:
 		return r.Breaker
+	case EjectionDuration:
+		return r.Breaker
+	case EjectionReturns:
+		return r.Breaker
 	case RecoveryTime:
 		return r.Breaker
 	case ReportedStateAgrees:
@@ -201,6 +211,8 @@ func (e *evidence) remember(a Assertion, v Verdict) {
 	}
 	switch r := a.Rule.(type) {
 	case Opens:
+		setDefault(e.blockers, r.Breaker, a.ID)
+	case EjectionOpens:
 		setDefault(e.blockers, r.Breaker, a.ID)
 	case HalfOpenProbes:
 		setDefault(e.miscount, r.Breaker, a.ID)
@@ -245,7 +257,11 @@ func (v *view) segments(before []*view) []Segment {
 			shut := before[n-1].era.Hi
 			from.Lo, to.Lo = max(from.Lo, shut), max(to.Lo, shut)
 		}
-		out = append(out, Segment{State: s.state, From: from, To: to, Last: s.last})
+		state := s.state
+		if state == StateOpen && v.ejects() {
+			state = StateEjected
+		}
+		out = append(out, Segment{State: state, From: from, To: to, Last: s.last})
 	}
 	return out
 }

@@ -192,6 +192,8 @@ func about(r Rule) (breaker, injector string, targets []string) {
 		return r.Breaker, "", nil
 	case StaysClosed:
 		return r.Breaker, "", nil
+	case EjectionOpens:
+		return r.Breaker, "", nil
 	case FallbackShare:
 		return r.Breaker, "", nil
 	case FallbackStaleness:

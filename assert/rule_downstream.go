@@ -313,7 +313,7 @@ func (v *view) veiled(i int, w Interval) bool {
 		return !s.sure
 	case s.state == StateHalfOpen:
 		return !s.visit.sure || s.visit.several || s.visit.presumed
-	case i == 0 && !v.fresh && s.from.Hi == 0, i > 0 && v.segs[i-1].visit.presumed:
+	case i == 0 && !v.fresh && s.from.Hi == 0, i > 0 && v.segs[i-1].visit != nil && v.segs[i-1].visit.presumed:
 		return true
 	}
 	until := min(s.to.Lo, w.Hi)

@@ -45,6 +45,7 @@ type setup struct {
 	Stalls               stalls
 	Instances            int  // 0: one, without an instance header
 	Replicas             bool // the instances have addresses of their own, so that every call names its one
+	Ejection             *assert.Ejection
 	Shared               bool // the instances share one breaker
 	SaidShared           bool // as the judge is told
 	Starved              bool // the last instance gets no calls, though it is known
@@ -238,7 +239,7 @@ func (w *world) spec() assert.Spec {
 		Integrity: assert.DefaultIntegrity(),
 		Breakers: []assert.Breaker{{
 			Name: "cb", Injector: "payments", Targets: []string{"checkout", "pay"}, Unit: w.Unit,
-			Declared: !w.Undeclared, Config: w.Breaker, Failure: w.Failure, Shared: w.SaidShared,
+			Declared: !w.Undeclared, Config: w.Breaker, Failure: w.Failure, Shared: w.SaidShared, Ejection: w.Ejection,
 		}},
 	}
 	if w.Classes == nil {

@@ -50,6 +50,9 @@ type Breaker struct {
 	// Shared says that all instances of the SUT share the breaker's state, so that they are
 	// judged together; else each has one of its own.
 	Shared bool `json:"shared,omitempty" yaml:"shared,omitempty"`
+
+	// Ejection says that it ejects and returns a host, without half-open; nil: it does not.
+	Ejection *Ejection `json:"ejection,omitempty" yaml:"ejection,omitempty"`
 }
 
 // Phase is what the judge must know of a phase's plan.
