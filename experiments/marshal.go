@@ -132,6 +132,11 @@ func breakersOut(p *Plan) *yamldoc.Out {
 		one.Put("targets", b.Targets)
 		one.PutIf(b.Unit != assert.UnitUnknown, "unit", string(b.Unit))
 		one.PutIf(b.Shared, "shared", true)
+		if b.Ejection != nil {
+			ejection := &yamldoc.Out{}
+			ejection.Put("after", b.Ejection.After)
+			one.Put("ejection", ejection)
+		}
 		if b.Declared {
 			putConfig(one, b.Config)
 		}

@@ -58,7 +58,9 @@ func putService(o *yamldoc.Out, r *Reference) {
 	breaker := &yamldoc.Out{}
 	o.Put("injector", r.Injector)
 	putConfig(breaker, r.Breaker)
-	o.Put("breaker", breaker)
+	if r.Ejection == nil {
+		o.Put("breaker", breaker)
+	}
 	o.Put("failure", r.Failure.Words())
 	o.Put("timeout", r.Timeout)
 	if r.Fallback != nil {
@@ -72,6 +74,9 @@ func putService(o *yamldoc.Out, r *Reference) {
 		o.Put("retry", retry)
 	}
 	o.PutIf(r.Bulkhead > 0, "bulkhead", r.Bulkhead)
+	if r.Ejection != nil {
+		o.Put("ejection", ejectOut(r.Ejection))
+	}
 	if r.Paging != nil {
 		paging := &yamldoc.Out{}
 		paging.Put("items", r.Paging.Items)

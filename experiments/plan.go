@@ -91,6 +91,7 @@ type Reference struct {
 	RetryWait time.Duration `json:"retry_wait,omitempty" yaml:"retry_wait,omitempty"` // between two attempts
 	Bulkhead  int           `json:"bulkhead,omitempty" yaml:"bulkhead,omitempty"`     // most calls under way to the dependency; 0: no limit
 	Workers   int           `json:"workers,omitempty" yaml:"workers,omitempty"`       // most requests of the whole service under way; others wait; 0: no limit
+	Ejection  *Eject        `json:"ejection,omitempty" yaml:"ejection,omitempty"`     // in place of Breaker; nil: that
 	Paging    *Paging       `json:"paging,omitempty" yaml:"paging,omitempty"`         // nil: it lists nothing
 	Defect    string        `json:"defect,omitempty" yaml:"defect,omitempty"`         // a named wrong behaviour, for a negative control
 	Routes    []Route       `json:"routes,omitempty" yaml:"routes,omitempty"`         // paths that are served otherwise; the first that matches

@@ -230,6 +230,8 @@ func putReport(o *yamldoc.Out, rule assert.Rule) {
 		putMetric(o, r)
 	case assert.FallbackStaleness:
 		putStaleness(o, r)
+	default:
+		putEjection(o, rule)
 	}
 }
 

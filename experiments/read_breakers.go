@@ -40,6 +40,7 @@ func (r *reader) breaker(name string, v yamldoc.Value) {
 	b.Config, b.Declared = breakerConfig(m)
 	b.Config.Name = name
 	b.Targets = r.breakerTargets(m, b.Injector)
+	r.ejection(m.Get("ejection"), &b)
 	r.stateProbe(name, m.Get("state_probe"))
 	shared := m.Get("shared")
 	if b.Shared = shared.Bool(false); b.Shared {

@@ -50,6 +50,9 @@ func (r *reader) service(m *yamldoc.Map, name string) *Reference {
 	ref.Breaker, _ = breakerConfig(b)
 	ref.Breaker.Name = name
 	b.Done()
+	if ref.Ejection = eject(m.Get("ejection")); ref.Ejection != nil && b.Exists() {
+		m.Key("breaker").Problemf("breaker and ejection exclude each other: a host that is ejected comes back without half-open")
+	}
 	if fallback := m.Get("fallback"); fallback.Exists() {
 		fm := fallback.Map("{status: 200, body: QUEUED}")
 		answer := respond(fm, fm.Get("status"))
@@ -115,7 +118,7 @@ func (r *reader) route(v yamldoc.Value, earlier []Route) Route {
 
 // serviceKeys are the keys that service reads.
 func serviceKeys() []string {
-	return []string{"injector", "breaker", "failure", "timeout", "fallback", "pool", "retry", "bulkhead", "paging", "defect"}
+	return []string{"injector", "breaker", "failure", "timeout", "fallback", "pool", "retry", "bulkhead", "ejection", "paging", "defect"}
 }
 
 // services are all dependencies of the reference service, each with its settings.

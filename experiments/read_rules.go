@@ -50,6 +50,9 @@ func (a *assertion) rule(kind string) assert.Rule {
 	case assert.MetricAgrees{}.Kind():
 		return a.metricAgrees(v)
 	}
+	if rule := a.ejectionRule(kind, v); rule != nil {
+		return rule
+	}
 	return a.answerRule(kind)
 }
 

@@ -46,6 +46,7 @@ func serviceSchema() keys {
 		"pool":     count(1),
 		"retry":    object(keys{"attempts": count(2), "wait": ref(durationDef)}, "attempts"),
 		"bulkhead": count(1),
+		"ejection": ejectSchema(),
 		"paging":   object(keys{"items": count(1), "page": count(1), "on_switch": oneOf(Switches()...)}, "items", "page"),
 		"defect":   oneOf(Defects()...),
 	}
@@ -109,7 +110,7 @@ func breakerSchema() schema {
 	return object(plus(numbersSchema(), keys{
 		"injector": ref(nameDef), "target": ref(nameDef), "targets": some(ref(nameDef)),
 		"unit": oneOf("attempt", "call"), "failure": some(ref(failureDef)), "state_probe": probeSchema(),
-		"shared": boolean(),
+		"shared": boolean(), "ejection": object(keys{"after": count(1)}, "after"),
 	})).with("allOf", []schema{apart("target", "targets")})
 }
 

@@ -59,6 +59,7 @@ func ruleSchemas() map[string]ruleSchema {
 		"*" + ofLatency: {value: latencies, beside: targets},
 	}
 	maps.Copy(all, reportSchemas())
+	maps.Copy(all, ejectionSchemas())
 	return all
 }
 

@@ -2,8 +2,10 @@ package run
 
 import (
 	"context"
+	"math"
 
 	"github.com/faultline-go/faultline/breakerref/bulkhead"
+	"github.com/faultline-go/faultline/breakerref/model"
 	"github.com/faultline-go/faultline/breakerref/proxy"
 	"github.com/faultline-go/faultline/breakerref/retry"
 	"github.com/faultline-go/faultline/experiments"
@@ -37,9 +39,21 @@ func (r *runner) startReference(ctx context.Context, ref experiments.Reference) 
 // service is how the reference service calls one of its dependencies.
 func (r *runner) service(ref experiments.Reference) proxy.Service {
 	return proxy.Service{
-		Upstream: overHTTP(r.live.injectors[ref.Injector]), Breaker: ref.Breaker, Failure: ref.Failure, Timeout: ref.Timeout,
+		Upstream: overHTTP(r.live.injectors[ref.Injector]), Breaker: ref.Breaker, Model: ejecting(ref.Ejection), Failure: ref.Failure, Timeout: ref.Timeout,
 		Fallback: answer(ref.Fallback), Pool: ref.Pool, Policies: policies(ref), Defect: proxy.Defect(ref.Defect), Paging: paging(ref.Paging),
 	}
+}
+
+// ejecting is the model of a proxy that ejects its only host, or none.
+func ejecting(e *experiments.Eject) *model.Config {
+	if e == nil {
+		return nil
+	}
+	c, _ := model.Preset("envoy") // There is one of that name.
+	c.Trip.Failures = e.After
+	c.Open.Wait, c.Open.MaxWait, c.Open.Interval = e.Base, e.Max, e.Tick
+	c.Hosts = model.Hosts{Count: 1, MaxEjected: int(math.Round(e.Share * 100))}
+	return &c
 }
 
 // paging is a list in two sources, or none.
