@@ -108,6 +108,12 @@ func named(r assert.Rule) string {
 		return r.Breaker
 	case assert.NeverStuck:
 		return r.Breaker
+	case assert.EjectionOpens:
+		return r.Breaker
+	case assert.EjectionDuration:
+		return r.Breaker
+	case assert.EjectionReturns:
+		return r.Breaker
 	case assert.ShortLatency:
 		return r.Breaker
 	case assert.FallbackShare:

@@ -59,11 +59,6 @@ func unforeseen(plan *experiments.Plan, a assert.Assertion) (reason, remedy stri
 	if selfReported(a.Rule) {
 		return "what the service will say of itself is not known before it says it", "run it"
 	}
-	for _, b := range plan.Breakers {
-		if b.Ejection != nil && slices.Contains(lookedAt(plan, a), b.Injector) {
-			return "breaker " + b.Name + " ejects a host, which is not played beforehand", "run it"
-		}
-	}
 	for _, name := range lookedAt(plan, a) {
 		in := plan.Injectors[slices.IndexFunc(plan.Injectors, func(in experiments.Injector) bool { return in.Name == name })]
 		rules := until(plan, a.Phase, name)
