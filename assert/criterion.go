@@ -103,9 +103,14 @@ func (e *evidence) population(phase string, targets []string, breaker string) []
 		}
 		return out
 	}
+	told := e.toldApart(breaker)
 	if vs := e.views[breaker]; len(vs) > 0 {
 		for i := range vs[0].join.Calls {
-			add(&vs[0].join.Calls[i].Call, vs[0].join.Calls[i].Kind)
+			c, kind := &vs[0].join.Calls[i].Call, vs[0].join.Calls[i].Kind
+			if kind == trace.Short && told[c.ID] {
+				kind = "" // Something else than the breaker answered it.
+			}
+			add(c, kind)
 		}
 	}
 	return out

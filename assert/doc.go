@@ -86,6 +86,21 @@
 // that this rejected the call: a refused connection fails as fast and as well. A failure
 // that was seen in an era stands.
 //
+// A time in which the SUT itself refused connections and answered nobody is looked at in the
+// same way: it may have been started anew, and its breaker with it.
+//
+// # Ejection
+//
+// A proxy that takes a failing host out and gives it all its traffic again has the states CLOSED
+// and EJECTED. EJECTED begins as OPEN does and ends with the first admission that was sent when
+// it was certain: nothing is taken for a probe.
+//
+// # Instances
+//
+// Each instance of the SUT has a breaker of its own, unless they are said to share it. Whose
+// a call is its answer says, or the address that it was sent to; of a call without an answer, the
+// connection over which its attempts came.
+//
 // # Reference
 //
 // What the declared breaker does with the observed outcomes is bounded over all

@@ -85,8 +85,9 @@ func (e *evidence) viewsOf(b Breaker) []*view {
 	instances, byPeer := e.instancesOf(b, join)
 	var vs []*view
 	for _, in := range instances {
-		for _, era := range erasOf(join.Blind) {
-			v := e.newView(b, in, era, join)
+		own := blindOf(join, in)
+		for _, era := range erasOf(own.Blind) {
+			v := e.newView(b, in, era, own)
 			v.byPeer = byPeer
 			v.infer()
 			vs = append(vs, v)
@@ -120,7 +121,7 @@ func (e *evidence) verdicts() []Verdict {
 			if order(a.Rule) != pass {
 				continue
 			}
-			v := e.void(a, e.blocked(a.Rule, e.behindDoor(a, e.judge(a))))
+			v := e.void(a, e.blocked(a.Rule, e.behindAway(a, e.behindDoor(a, e.judge(a)))))
 			if v.Expected == "" {
 				v.Expected = a.Rule.expected()
 			}
