@@ -30,6 +30,14 @@ func perCall(r Rule) bool {
 		return r.Max > 0
 	case HalfOpenProbes, ReopensOnFailedProbe, ReportedStateAgrees, MetricAgrees, EjectionOpens, EjectionReturns:
 		return true
+	case RetryAmplification:
+		return false // Totals bound it.
+	case retryRule:
+		return true
+	case HerdSync:
+		return true
+	case DownstreamRate:
+		return r.By != "" && r.Of != RateAnswers
 	case FallbackShare:
 		return slices.Contains(r.Of, SetShort) || slices.Contains(r.Of, SetFailed)
 	default:

@@ -159,7 +159,7 @@ func (e *evidence) shutIn(injector string, a Assertion) (trace.Blind, bool) {
 // in it that was not seen. What rules about answers leave open they have said themselves.
 func harmOfDoor(r Rule) harm {
 	switch r := r.(type) {
-	case StaysClosed, Leak:
+	case StaysClosed, Leak, DownstreamConcurrency, DownstreamRate, HerdPeak, retryRule:
 		return voidsPass
 	case ShortLatency:
 		return voidsAll
@@ -201,8 +201,10 @@ func (e *evidence) behindDoor(a Assertion, v Verdict) Verdict {
 // of it.
 func clientSide(r Rule) bool {
 	switch r := r.(type) {
-	case Latency, FallbackForbidden, FallbackStaleness, steadyState:
+	case Latency, FallbackForbidden, FallbackStaleness, steadyState, Isolation, SLO:
 		return true
+	case DownstreamRate:
+		return r.Of == RateAnswers
 	case Share:
 		return r.Subject != SubjectShort
 	case RecoveryTime:

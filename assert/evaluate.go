@@ -195,6 +195,10 @@ func breakerOf(r Rule) string {
 		return r.Breaker
 	case ReportedStateAgrees:
 		return r.Breaker
+	case HerdPeak:
+		return r.Breaker
+	case HerdSync:
+		return r.Breaker
 	case DownstreamCalls:
 		if r.When == "" || r.When == StateClosed {
 			return ""
@@ -334,12 +338,25 @@ func (e *evidence) noOpening(breaker, expected, reason, remedy string) Verdict {
 // uncounted reports that retries were seen and nothing says what they ask.
 func (v *view) uncounted() bool { return v.multi && v.breaker.Unit == UnitUnknown }
 
+// ungrouped says why it is not known which attempts the breaker counts as one; empty: it is known.
+func (v *view) ungrouped() string {
+	switch {
+	case v.uncounted():
+		return "it is not declared whether each retry asks the breaker or only each call"
+	case v.blind():
+		return "correlation: aggregate: attempts cannot be grouped into the calls that this breaker sees"
+	}
+	return ""
+}
+
+// regroup is what to do then.
+const regroup = "set unit: attempt (each retry asks the breaker, as with a retry outside it) or unit: call (only each call does; then the SUT has to pass traceparent on)"
+
 // uncountedVerdict is the verdict of a counting rule in that case.
-func uncountedVerdict(expected string) Verdict {
+func (v *view) uncountedVerdict(expected string) Verdict {
 	return Verdict{
 		Result: Inconclusive, Expected: expected, Observed: "some calls made two attempts or more",
-		Reason: "it is not declared whether each retry asks the breaker or only each call",
-		Remedy: "set unit: attempt (retry outside the breaker) or unit: call (retry inside) on the breaker",
+		Reason: v.ungrouped(), Remedy: regroup,
 	}
 }
 

@@ -128,6 +128,9 @@ func goldens() []golden {
 		{name: "opens where it should stay closed", with: atForty, phase: "ratio", rule: assert.StaysClosed{Breaker: "cb"}, want: fail},
 		{name: "opens where it should stay closed, in a service that was running", with: both(running, only("ratio"), atForty), phase: "ratio", rule: assert.StaysClosed{Breaker: "cb"}, want: dunno},
 		{name: "opens where it should stay closed, in a service that was running, after its window was filled", with: both(running, only("ratio"), baseline, atForty), phase: "ratio", rule: assert.StaysClosed{Breaker: "cb"}, want: fail},
+		{name: "opens where it should stay closed, and it is not said what a retry asks", with: both(atForty, func(s *setup) {
+			s.Unit, s.Retry = assert.UnitUnknown, retry{Attempts: 2, Backoff: span{5 * ms, 8 * ms}}
+		}), phase: "ratio", rule: assert.StaysClosed{Breaker: "cb"}, want: dunno},
 		{name: "stays closed, too few calls", with: func(s *setup) { s.Phases[4].Calls = 12 }, phase: "ratio", rule: assert.StaysClosed{Breaker: "cb"}, want: dunno},
 		{name: "opens at half of the calls failing", with: func(s *setup) { s.Phases[4].Faults = unavailable(ratio(50)) }, phase: "ratio", rule: assert.StaysClosed{Breaker: "cb"}, want: dunno},
 		{name: "stays closed, calls come rarely", with: func(s *setup) { s.Phases[4].Gap = 2500 * ms }, phase: "ratio", rule: assert.StaysClosed{Breaker: "cb"}, want: dunno},

@@ -54,6 +54,10 @@ func harmOf(r Rule, c Check) harm {
 		return harmOfLateness(r)
 	case checkFired:
 		return harmOfFault(r)
+	case checkShorts:
+		if _, ok := r.(retryRule); ok {
+			return harmless // Attempts are counted, and who has none was not tried again.
+		}
 	case checkDoor:
 		if clientSide(r) {
 			return harmless
@@ -81,7 +85,7 @@ func harmOfDropped(r Rule, c Check) harm {
 		return voidsAll
 	}
 	switch r := r.(type) {
-	case StaysClosed, Latency, DownstreamCalls, steadyState:
+	case StaysClosed, Latency, DownstreamCalls, Isolation, steadyState:
 		return voidsAll
 	case ShortLatency, NeverStuck, RecoveryTime:
 		return voidsFail
@@ -101,9 +105,9 @@ func harmOfLateness(r Rule) harm {
 	switch r := r.(type) {
 	case StaysClosed:
 		return voidsAll
-	case ShortLatency, NeverStuck, Latency, RecoveryTime, steadyState:
+	case ShortLatency, NeverStuck, Latency, RecoveryTime, Isolation, steadyState:
 		return voidsFail
-	case AbandonedAfter:
+	case AbandonedAfter, DownstreamConcurrency, DownstreamRate, RetrySpacing, CancelPropagates:
 		return voidsMiss
 	case Opens:
 		return harmOfOpening(r)
@@ -131,8 +135,8 @@ func harmOfFault(r Rule) harm {
 	switch r.(type) {
 	case ShortLatency:
 		return harmless
-	case FallbackForbidden, FallbackStaleness:
-		return voidsPass // a fallback where it must not be needs no fault to be wrong
+	case FallbackForbidden, FallbackStaleness, RetryAttempts, RetryAmplification, RetryBudget, RetryForbidden, CancelPropagates:
+		return voidsPass // a fallback, or a retry, where it must not be needs no fault to be wrong
 	}
 	return voidsAll
 }
@@ -145,8 +149,12 @@ func harmOfJoin(r Rule, c Check) harm {
 		return voidsAll // whatever clients got, the dependency had no part in it
 	}
 	switch r := r.(type) {
-	case Latency, FallbackForbidden, FallbackStaleness, steadyState, AbandonedAfter:
+	case Latency, FallbackForbidden, FallbackStaleness, steadyState, AbandonedAfter, DownstreamConcurrency, Isolation, SLO:
 		return harmless
+	case DownstreamRate: // What a limiter rejects looks like short circuits.
+		if c.Name != checkJoin || r.Of == RateAnswers || r.By == "" && r.Rejected == nil {
+			return harmless
+		}
 	case Share:
 		if r.Subject != SubjectShort {
 			return harmless
@@ -208,6 +216,16 @@ func about(r Rule) (breaker, injector string, targets []string) {
 		return "", r.Injector, nil
 	case DownstreamCalls:
 		return r.Breaker, r.Injector, nil
+	case retryRule:
+		return "", r.dependency(), nil
+	case DownstreamConcurrency:
+		return "", r.Injector, nil
+	case DownstreamRate:
+		return "", r.Injector, r.Targets
+	case Isolation:
+		return "", "", r.Targets
+	case SLO:
+		return "", "", r.Targets
 	}
 	return breakerOf(r), "", nil
 }

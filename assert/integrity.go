@@ -174,7 +174,7 @@ func (e *evidence) arrivals(b Breaker) []Check {
 		if c.Call.Send >= firstFault {
 			break
 		}
-		if len(c.Attempts) > 0 && c.Call.Phase != "" {
+		if len(c.Attempts) > 0 && c.Call.Phase != "" && c.Attempts[0].Arr <= firstFault {
 			took = append(took, c.Attempts[0].Arr-c.Call.Sched)
 		}
 	}

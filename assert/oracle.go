@@ -17,6 +17,7 @@ type trip struct {
 	past       bool          // the window may have held outcomes from before the trace
 	guests     bool          // calls that were never answered may have asked this instance or another
 	guestsFrom time.Duration // the first of these was recorded at the earliest then
+	drops      bool          // outcomes of calls that were admitted before do not count
 	presumed   bool          // the close before did not show in more calls than half-open permits
 	outcomes   []*admission  // perhaps recorded since then, in the order of o, up to the first rejection
 	candidates []int         // indices into outcomes of those that may have tripped it
@@ -26,7 +27,7 @@ type trip struct {
 // newTrip collects the outcomes that a breaker closed since then may have
 // recorded by the time it was open, and those of them that may have opened it.
 func (v *view) newTrip(since Interval, first bool, open Interval) *trip {
-	t := &trip{since: since, first: first, past: first && !v.fresh, known: !v.uncounted() && !v.blind()}
+	t := &trip{since: since, first: first, past: first && !v.fresh, known: !v.uncounted() && !v.blind(), drops: v.breaker.LateDropped}
 	if t.past && since.Hi == 0 {
 		t.known = false // It may not have been closed at all.
 	}
@@ -35,7 +36,7 @@ func (v *view) newTrip(since Interval, first bool, open Interval) *trip {
 		from = min(v.settledAfter(since.Lo), to)
 	}
 	for _, a := range v.adm[from:to] {
-		if a.early > open.Hi || !first && a.settled <= since.Lo {
+		if a.early > open.Hi || !first && (a.settled <= since.Lo || t.drops && a.hi <= since.Lo) {
 			continue
 		}
 		if a.ghost {
@@ -75,8 +76,10 @@ func (a *admission) recordedBefore(open Interval) bool {
 }
 
 // doubtful reports whether an outcome may have been recorded before the close,
-// and so be forgotten.
-func (t *trip) doubtful(a *admission) bool { return (!t.first || t.past) && a.early <= t.since.Hi }
+// and so be forgotten, or be one of a call that was admitted before and is dropped.
+func (t *trip) doubtful(a *admission) bool {
+	return (!t.first || t.past) && (a.early <= t.since.Hi || t.drops && a.lo <= t.since.Hi)
+}
 
 // haunted reports whether outcomes from before the trace may still have been in the
 // window at one of a trip's candidates.

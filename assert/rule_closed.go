@@ -53,6 +53,8 @@ func (r StaysClosed) opened(v *view, seg *segment, w Interval) Verdict {
 	case t.guests:
 		out.Result = Inconclusive
 		out.Reason, out.Remedy = v.guests("what opened it is not known")
+	case v.ungrouped() != "":
+		out.Result, out.Reason, out.Remedy = Inconclusive, v.ungrouped(), regroup
 	case !t.known || v.haunted(t):
 		out.Result = Inconclusive
 		out.Reason = v.beforehand() + ", so its window may have held failures"

@@ -88,7 +88,7 @@ func (r Closes) byCount(e *evidence, v *view, vis *visit) Verdict {
 		return Verdict{Result: Skipped, BlockedBy: id, Observed: "after a number of probes that was not counted"}
 	}
 	if v.uncounted() {
-		return uncountedVerdict(r.expected())
+		return v.uncountedVerdict(r.expected())
 	}
 	if reason := vis.uncountable(); reason != "" {
 		return Verdict{Result: Inconclusive, Observed: "after a number of probes that cannot be told", Reason: reason, Remedy: "let calls in flight end before the wait does, and let all probes succeed"}

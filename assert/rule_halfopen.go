@@ -93,7 +93,7 @@ func (r HalfOpenProbes) judge(e *evidence, a Assertion) Verdict {
 func (r HalfOpenProbes) visits(e *evidence, v *view, w Interval) Verdict {
 	want, expected := max(r.Exactly, r.Max), r.expected()
 	if v.uncounted() {
-		return uncountedVerdict(expected)
+		return v.uncountedVerdict(expected)
 	}
 	var parts []Verdict
 	for _, vis := range v.visits {

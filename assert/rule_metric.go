@@ -79,7 +79,7 @@ func (r MetricAgrees) judge(e *evidence, a Assertion) Verdict {
 		case len(vs) > 1:
 			return Verdict{Result: Inconclusive, Observed: "nothing", Reason: "the dependency's door was shut during the run, and what asked the breaker then was not seen"}
 		case v.uncounted() && r.Equals != SeenCalls && r.Equals != SeenShort:
-			return uncountedVerdict(r.expected())
+			return v.uncountedVerdict(r.expected())
 		case reason != "":
 			return Verdict{Result: Inconclusive, Observed: "nothing of this instance", Reason: reason, Remedy: remedy}
 		case e.exited > 0:

@@ -36,8 +36,7 @@ func (r Leak) judge(e *evidence, a Assertion) Verdict {
 			out.Result, out.Reason = Inconclusive, "without a declared wait, a call that came too early looks like the first probe"
 			out.Remedy = "declare the breaker's wait and permitted_calls"
 		case v.blind():
-			out.Result, out.Reason = Inconclusive, "correlation: aggregate: attempts cannot be grouped into the calls that this breaker sees"
-			out.Remedy = "declare unit: attempt if that is what it counts, or let the SUT pass traceparent on"
+			out.Result, out.Reason, out.Remedy = Inconclusive, v.ungrouped(), regroup
 		case v.nobodys(w) > 0:
 			out.Result = Inconclusive
 			out.Reason = plural(v.nobodys(w), "call") + " reached the dependency meanwhile, of which it is not known when they were sent, or which instance they asked"

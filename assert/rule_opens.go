@@ -25,7 +25,7 @@ func (r Opens) seen(e *evidence, a Assertion, v *view, w Interval) Verdict {
 	limited := r.AtCall > 0 || r.WithinCalls > 0 || r.Within > 0 || r.NotBefore > 0
 	switch {
 	case v.uncounted() && (r.AtCall > 0 || r.WithinCalls > 0):
-		return uncountedVerdict(r.expected())
+		return v.uncountedVerdict(r.expected())
 	case limited && v.after() && v.era.Lo > w.Lo:
 		return Verdict{Result: Inconclusive, Expected: r.expected(), Observed: "no evidence", Reason: "not all that came in this phase was seen, so there is nothing to count from"}
 	}

@@ -51,7 +51,7 @@ func (r ReportedStateAgrees) judge(e *evidence, a Assertion) Verdict {
 		own = own.within(w)
 		switch {
 		case v.uncounted():
-			return uncountedVerdict(r.expected())
+			return v.uncountedVerdict(r.expected())
 		case reason != "":
 			return Verdict{Result: Inconclusive, Observed: "nothing of this instance", Reason: reason, Remedy: remedy}
 		case len(own.readings) == 0:

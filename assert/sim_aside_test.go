@@ -61,8 +61,8 @@ func (a aside) said(r reply, reason, by string) reply {
 	return r
 }
 
-// enter is what a call meets before the breaker is asked.
-func (s *sut) enter(id string, answer func(reply)) {
+// meet is what a call meets before the breaker is asked.
+func (s *sut) meet(id string, answer func(reply)) {
 	a, b := s.Aside, &s.besides
 	switch {
 	case a.Cache > 0 && b.has && s.now-b.keptAt < a.Cache:

@@ -83,9 +83,10 @@ func (d *dependency) arrive(id string, over func(failed bool)) (leave func()) {
 		return d.meet(id, over)
 	}
 	i := len(d.rec.Attempts)
-	v := d.phase.Decide(fault.Request{Method: "POST", Path: "/charges"})
+	method := d.methodOf(id)
+	v := d.phase.Decide(fault.Request{Method: method, Path: "/charges"})
 	a := trace.Attempt{
-		Seq: i, Injector: d.name, ID: id, By: "traceparent", Phase: d.during, Peer: d.peer, Method: "POST", Path: "/charges",
+		Seq: i, Injector: d.name, ID: id, By: "traceparent", Phase: d.during, Peer: d.peer, Method: method, Path: "/charges",
 		Arr: d.now, Dep: trace.None, Abandon: trace.None,
 	}
 	if v.Rule != nil {
@@ -103,6 +104,8 @@ func (d *dependency) arrive(id string, over func(failed bool)) (leave func()) {
 		delete(d.held, i)
 		at := &d.rec.Attempts[i]
 		at.Outcome, at.Status = o, status
+		d.memory.broken[id] = !left && o != trace.OutcomeAnswered
+		d.remember(id, v.Rule, left)
 		if left {
 			at.Abandon = d.now
 		} else {

@@ -15,6 +15,9 @@ func (w *world) openLoop(i int) {
 	n := int(p.Duration / step)
 	for k := range n {
 		due := from + time.Duration(k)*step
+		if p.Bunch > 0 {
+			due = from + time.Duration(k/p.Bunch*p.Bunch)*step
+		}
 		at := due
 		if p.Jitter > 0 {
 			at += time.Duration(w.rng.Int64N(int64(p.Jitter)))
@@ -70,7 +73,7 @@ func (w *world) call(phase string, n int, due time.Duration, over func()) {
 			return
 		}
 		ended = true
-		c.End, c.Status, c.Err, c.Class = w.now, a.status, a.err, a.class
+		c.End, c.Status, c.Err, c.Class, c.RetryAfter = w.now, a.status, a.err, a.class, a.retryAfter
 		if a.says != "" || a.ages != nil {
 			c.Told = &trace.Told{Reason: a.says, By: a.saysBy, Ages: a.ages}
 		}
@@ -89,6 +92,7 @@ func (w *world) call(phase string, n int, due time.Duration, over func()) {
 	w.at(w.now+w.draw(w.Net), func() { s.serve(c.ID, func(a reply) { w.at(w.now+w.draw(w.Net), func() { end(a) }) }) })
 	if w.ClientTimeout > 0 {
 		w.at(w.now+w.ClientTimeout, func() {
+			w.memory.left[c.ID] = !ended && w.Propagates
 			end(reply{err: trace.ErrTimeout, class: match.Unclassified})
 			if leave := w.leaving[c.ID]; leave != nil && w.Propagates {
 				w.at(w.now+w.draw(w.Net), leave)

@@ -24,6 +24,8 @@ type reply struct {
 	says   string
 	saysBy string
 	ages   map[string]string
+
+	retryAfter string
 }
 
 // sut is one instance of the system under test.
@@ -35,10 +37,14 @@ type sut struct {
 	last    happened
 	queue   []func()
 	besides besides
+	guard   guard
 }
 
 func newSUT(w *world, number int) *sut {
 	s := &sut{world: w, number: number, free: w.Pool}
+	if w.Guard != nil {
+		s.guard = w.Guard()
+	}
 	if w.Make != nil {
 		s.breaker = w.Make(w.Breaker, w.clock())
 	} else {
@@ -89,13 +95,19 @@ func (s *sut) note(before breakerref.State) {
 
 // serve is one call at the SUT; answer may be called once, at any later time.
 func (s *sut) serve(id string, answer func(reply)) {
-	s.inSUT(s.now+s.draw(s.Own), func() { s.enter(id, answer) })
+	s.pay(id)
+	s.inSUT(s.now+s.draw(s.Own), func() { s.meet(id, answer) })
 }
 
 // try makes the n-th attempt; since is when the breaker let the call in.
 func (s *sut) try(id string, n int, since time.Duration, answer func(reply)) {
+	if refused := s.enter(); refused != nil {
+		refused(answer)
+		return
+	}
 	if n == 1 || !s.Retry.Inside {
 		if !s.ask() {
+			s.pass()
 			if s.Retry.Rejections && n < s.Retry.Attempts {
 				s.again(id, n, since, answer)
 				return
@@ -112,6 +124,7 @@ func (s *sut) try(id string, n int, since time.Duration, answer func(reply)) {
 		s.exchange(id, func(failed bool) {
 			s.disconnect()
 			s.besides.under -= one(s.Aside.Inside)
+			s.pass()
 			s.inSUT(s.now+s.draw(s.Post), func() { s.outcome(id, n, since, failed, answer) })
 		})
 	})
@@ -119,7 +132,12 @@ func (s *sut) try(id string, n int, since time.Duration, answer func(reply)) {
 
 // again makes the next attempt after the backoff.
 func (s *sut) again(id string, n int, since time.Duration, answer func(reply)) {
-	s.inSUT(s.now+s.draw(s.Retry.Backoff), func() { s.try(id, n+1, since, answer) })
+	s.inSUT(s.now+s.pause(id, n), func() {
+		if s.Retry.Stops && s.memory.left[id] {
+			return
+		}
+		s.try(id, n+1, since, answer)
+	})
 }
 
 // outcome records how an attempt ended and goes on.
@@ -128,7 +146,7 @@ func (s *sut) outcome(id string, n int, since time.Duration, failed bool, answer
 	if s.Failure.Slow > 0 && took > s.Failure.Slow {
 		failed = true
 	}
-	more := failed && n < s.Retry.Attempts
+	more := failed && n < s.Retry.Attempts && s.mayRepeat(id)
 	if !more || !s.Retry.Inside {
 		s.tell(failed, took)
 	}
@@ -195,10 +213,14 @@ func (s *sut) disconnect() {
 func (s *sut) exchange(id string, over func(failed bool)) {
 	ended := false
 	end := func(failed bool) {
-		if !ended {
-			ended = true
-			over(failed)
+		if ended {
+			return
 		}
+		if ended = true; failed && s.resends(id) {
+			s.exchange(id, over)
+			return
+		}
+		over(failed)
 	}
 	leave := func() {}
 	s.leaving[id] = func() {

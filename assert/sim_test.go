@@ -57,6 +57,7 @@ type setup struct {
 	Propagates           bool // the SUT lets go of the dependency when its client leaves
 	Aside                aside
 	Classes              match.Classes // nil: names alone
+	Guard                func() guard  // what lets calls in before the breaker is asked; nil: nothing
 	Phases               []phase
 }
 
@@ -66,6 +67,7 @@ type retry struct {
 	Backoff    span
 	Inside     bool // the breaker sees one call; else every attempt asks it
 	Rejections bool // also what the breaker rejected is tried again
+	policy
 }
 
 // stalls are pauses of the whole SUT process.
@@ -85,6 +87,9 @@ type phase struct {
 	Workers    int
 	Gap        time.Duration
 	Until      bool // ends when the breaker looks open
+	Bunch      int  // of an open loop: so many at once
+	Clients    int  // closed loop for Duration, each thinks between its calls
+	Think      span
 	Faults     []fault.Rule
 }
 
@@ -145,6 +150,7 @@ type world struct {
 	arrived map[string]int
 	paying  map[string]bool   // calls to the route that must not fall back
 	leaving map[string]func() // lets go of the dependency, by call
+	memory  memory
 	live    struct {
 		rejected int
 		open     bool
@@ -159,7 +165,7 @@ type pauseOf struct{ from, to time.Duration }
 func simulate(s setup) result {
 	w := &world{
 		setup: s, rng: rand.New(rand.NewPCG(s.Seed, 77)), epoch: time.Unix(1_700_000_000, 123_456_789),
-		arrived: map[string]int{}, paying: map[string]bool{}, leaving: map[string]func(){},
+		arrived: map[string]int{}, paying: map[string]bool{}, leaving: map[string]func(){}, memory: newMemory(),
 	}
 	w.primary, w.second = newDependency(w, "payments", script(s.Phases)), newDependency(w, "backup", fault.Script{})
 	for i := range max(1, s.Instances) {
@@ -254,7 +260,7 @@ func (w *world) spec() assert.Spec {
 		s.Breakers[0].Config = breakerref.Default()
 	}
 	for _, p := range w.Phases {
-		ph := assert.Phase{Name: p.Name, Measure: !p.Unmeasured, Faults: map[string][]fault.Rule{}}
+		ph := assert.Phase{Name: p.Name, Measure: !p.Unmeasured, Faults: map[string][]fault.Rule{}, Clients: p.Clients, Think: (p.Think.lo + p.Think.hi) / 2}
 		if rules := w.primary.named(p.Name); len(rules) > 0 {
 			ph.Faults["payments"] = rules
 		}
@@ -348,9 +354,12 @@ func (w *world) enter(i int) {
 	}
 	w.mark(trace.MarkPhaseStart, name)
 	w.live.open, w.live.rejected = false, 0
-	if w.Phases[i].Calls > 0 {
+	switch {
+	case w.Phases[i].Calls > 0:
 		w.closedLoop(i)
-	} else {
+	case w.Phases[i].Clients > 0:
+		w.clients(i)
+	default:
 		w.openLoop(i)
 	}
 }
@@ -364,7 +373,7 @@ func (w *world) leave(i int, from time.Duration, sent int) {
 	}
 	w.mark(trace.MarkPhaseEnd, p.Name)
 	w.rec.Phases = append(w.rec.Phases, trace.Phase{
-		Name: p.Name, From: from, To: w.now, Measure: !p.Unmeasured, OpenLoop: p.Calls == 0, Planned: planned, Sent: sent,
+		Name: p.Name, From: from, To: w.now, Measure: !p.Unmeasured, OpenLoop: p.Calls+p.Clients == 0, Planned: planned, Sent: sent,
 	})
 	w.at(w.now+50*time.Microsecond, func() { w.enter(i + 1) })
 }

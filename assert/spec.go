@@ -53,6 +53,10 @@ type Breaker struct {
 
 	// Ejection says that it ejects and returns a host, without half-open; nil: it does not.
 	Ejection *Ejection `json:"ejection,omitempty" yaml:"ejection,omitempty"`
+
+	// LateDropped says that an outcome counts only for the state that admitted its call, and
+	// else not at all. Otherwise it counts for the state that it finds, as in Resilience4j.
+	LateDropped bool `json:"late_dropped,omitempty" yaml:"late_dropped,omitempty"`
 }
 
 // Phase is what the judge must know of a phase's plan.
@@ -60,6 +64,8 @@ type Phase struct {
 	Name    string
 	Measure bool
 	Faults  map[string][]fault.Rule // by injector
+	Clients int                     // of a closed loop, that think between their calls; 0: it has none
+	Think   time.Duration           // for how long, on average
 }
 
 // Integrity is the floor below which rules are void.

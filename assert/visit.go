@@ -60,7 +60,9 @@ func (v *view) nextVisit(open segment) *visit {
 		vis.likely.Lo = min(sent, first)
 	}
 	v.learnWait(open, vis)
-	vis.late = v.lateFor(vis.half.Lo, open.from.Hi, may)
+	if !v.breaker.LateDropped {
+		vis.late = v.lateFor(vis.half.Lo, open.from.Hi, may)
+	}
 	v.fill(vis, open.from.Hi, may)
 	vis.ended()
 	return vis

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptrace"
 	"net/url"
@@ -78,10 +79,15 @@ func (r *run) order(seq uint64, due time.Time) order {
 func (a *Attacker) call(ctx context.Context, o order) trace.Call {
 	ctx, cancel := context.WithTimeoutCause(ctx, a.cfg.Timeout+jitter(o.phase, o.seq), errTimeout)
 	defer cancel()
-	var first atomic.Int64 // The transport may still write it when the call was canceled.
+	var first, port atomic.Int64 // The transport may still write them when the call was canceled.
 	first.Store(int64(trace.None))
 	rec := a.cfg.Recorder
 	req, err := a.build(httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
+		GotConn: func(got httptrace.GotConnInfo) {
+			if at, ok := got.Conn.LocalAddr().(*net.TCPAddr); ok {
+				port.Store(int64(at.Port))
+			}
+		},
 		GotFirstResponseByte: func() {
 			first.CompareAndSwap(int64(trace.None), int64(rec.Since(time.Now())))
 		},
@@ -103,7 +109,7 @@ func (a *Attacker) call(ctx context.Context, o order) trace.Call {
 		a.cfg.Correlator.Carry(req.Header.Set, o.phase, o.seq)
 		got, err = a.exchange(req, &c, o.user)
 	}
-	c.First = time.Duration(first.Load())
+	c.First, c.Port = time.Duration(first.Load()), int(port.Load())
 	c.End = rec.Since(time.Now())
 	if err != nil {
 		c.Err = kindOf(ctx, err)
@@ -139,7 +145,7 @@ func (a *Attacker) exchange(req *http.Request, c *trace.Call, by *user) (*receiv
 		return nil, err
 	}
 	defer func() { _ = resp.Body.Close() }() // What counts was read before.
-	c.Status = resp.StatusCode
+	c.Status, c.RetryAfter = resp.StatusCode, resp.Header.Get("Retry-After")
 	if a.cfg.InstanceHeader != "" && len(a.cfg.Replicas) == 0 {
 		c.Instance = resp.Header.Get(a.cfg.InstanceHeader)
 	}

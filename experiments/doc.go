@@ -153,6 +153,20 @@
 //	  - recovery.time: {max, target, for}   target: a criterion; breaker
 //	  - downstream.abandoned_after: {injector, equals or max, tolerance (10%)}
 //	  - downstream.calls: {injector, min?, max?, when?}     breaker, of when
+//	  - retry.max_attempts: {injector, exactly or max}
+//	  - retry.amplification: {injector, max, over (calls)}   over: calls or admitted
+//	  - retry.spacing: {injector, min?, max?, growth?, jitter?, retry_after?}
+//	  - retry.budget: {injector, ratio?, per_second?, burst?, window (10s)}
+//	  - retry.forbidden: {injector, methods (all), paths (all), targets (all)}
+//	  - cancel.propagates: {injector, within}
+//	  - downstream.concurrency: {injector, max, reaches (false)}
+//	  - downstream.rate: {injector or of: answers, window, max, burst?, min?, by?,
+//	      rejected?: {status (429), retry_after (false), keeps_connection (false)}}
+//	      targets (all), of answers
+//	  - isolation: {targets, baseline, share?, latency?: {p50?, p90?, p95?, p99?, max?}}
+//	  - herd.peak: {max, window, baseline}  breaker
+//	  - herd.sync: {max, within}            breaker
+//	  - slo: {objective, good?, phases?, burn?: [{long, short?, max}, ..]}    targets (all)
 //
 // A criterion is one line, as "primary.share >= 99.5%" or "latency.p99 <= 300ms".
 //
@@ -175,7 +189,12 @@
 //     than a status;
 //   - a time after which an attempt is given up that nothing in the phase, or not
 //     faultline's own client, waits for;
+//   - retries in a phase whose dependency does not fail, or of answers without Retry-After;
+//   - a cancellation of what nothing keeps under way for longer than faultline's own client
+//     waits, or that the reference service gives up by itself;
 //   - a recovery from no fault, or within a phase that is too short for it;
 //   - a breaker, or a count of attempts, at an injector that passes connections on;
+//   - a herd without clients that think, or without instances that are told apart;
+//   - a key of a limiter that no target sends;
 //   - a steady state without a measured phase before the first fault.
 package experiments

@@ -53,8 +53,9 @@ func FuzzLoad(f *testing.F) {
 func checkNumbers(t *testing.T, plan *Plan) {
 	t.Helper()
 	configs := []breakerref.Config{breakerref.Default()}
-	if ref := plan.SUT.Reference; ref != nil {
+	for _, ref := range plan.SUT.services() {
 		configs = append(configs, ref.Breaker)
+		checkPolicies(t, ref)
 	}
 	for _, b := range plan.Breakers {
 		configs = append(configs, b.Config)
@@ -68,6 +69,37 @@ func checkNumbers(t *testing.T, plan *Plan) {
 		if _, err := fault.NewPlayer(in.Script, plan.Seed); err != nil {
 			t.Errorf("accepted faults of %s: %v", in.Name, err)
 		}
+	}
+}
+
+// checkPolicies holds what lies around a call to what can be made of it.
+func checkPolicies(t *testing.T, ref *Reference) {
+	t.Helper()
+	var errs []error
+	if r := ref.Retry; r != nil {
+		errs = append(errs, r.Config(testSeed).Validate())
+		if r.Budget != nil {
+			errs = append(errs, r.Budget.Validate())
+		}
+	}
+	if l := ref.RateLimiter; l != nil {
+		errs = append(errs, l.Config().Validate())
+	}
+	if l := ref.TimeLimiter; l != nil {
+		errs = append(errs, l.Validate())
+	}
+	if b := ref.Bulkhead; b != nil {
+		errs = append(errs, b.Validate())
+	}
+	if p := ref.ThreadPool; p != nil {
+		errs = append(errs, p.Validate())
+	}
+	if m := ref.Model; m != nil {
+		_, err := m.Config()
+		errs = append(errs, err)
+	}
+	if err := errors.Join(errs...); err != nil {
+		t.Errorf("accepted: %v", err)
 	}
 }
 

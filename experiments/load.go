@@ -54,6 +54,7 @@ type reader struct {
 	shared    []yamldoc.Value // where breakers are said to be shared
 	noTargets bool            // likewise load.targets
 	noPhases  bool            // likewise phases
+	noSUT     bool            // likewise sut
 }
 
 // flawed returns a function that reports whether a problem was noted since. What
@@ -87,10 +88,12 @@ func compile(doc *yamldoc.Doc, path string, seed uint64) *Plan {
 	load := m.Need("load").Map("{rate: 100/s, targets: [{name: checkout, path: /checkout}]}")
 	r.load(load)
 	r.readBreakers(r.breakersOf(m))
+	flawed := r.flawed()
 	r.sut(m.Need("sut"))
+	r.noSUT = flawed() || len(m.Unknown()) > 0 && !m.Has("sut")
 	r.refuseShared()
 	r.referenceSpeaks()
-	flawed := r.flawed()
+	flawed = r.flawed()
 	r.readPhases(m.Need("phases"))
 	r.noPhases = flawed()
 	r.maxInFlight(load)

@@ -137,6 +137,7 @@ func breakersOut(p *Plan) *yamldoc.Out {
 			ejection.Put("after", b.Ejection.After)
 			one.Put("ejection", ejection)
 		}
+		one.PutIf(b.LateDropped, "late_outcomes", lateDropped)
 		if b.Declared {
 			putConfig(one, b.Config)
 		}

@@ -55,10 +55,12 @@ func referenceOut(r *Reference) *yamldoc.Out {
 
 // putService writes how the reference service treats one dependency.
 func putService(o *yamldoc.Out, r *Reference) {
-	breaker := &yamldoc.Out{}
 	o.Put("injector", r.Injector)
-	putConfig(breaker, r.Breaker)
-	if r.Ejection == nil {
+	if r.Model != nil {
+		o.Put("model", modelOut(*r.Model))
+	} else if r.Ejection == nil {
+		breaker := &yamldoc.Out{}
+		putConfig(breaker, r.Breaker)
 		o.Put("breaker", breaker)
 	}
 	o.Put("failure", r.Failure.Words())
@@ -66,14 +68,14 @@ func putService(o *yamldoc.Out, r *Reference) {
 	if r.Fallback != nil {
 		o.Put("fallback", respondOut(*r.Fallback))
 	}
-	o.PutIf(r.Pool > 0, "pool", r.Pool)
-	if r.Attempts > 1 {
-		retry := &yamldoc.Out{}
-		retry.Put("attempts", r.Attempts)
-		retry.PutIf(r.RetryWait > 0, "wait", r.RetryWait)
-		o.Put("retry", retry)
+	if c := r.Cache; c != nil {
+		cache := &yamldoc.Out{}
+		cache.Put("answers", c.Answers)
+		cache.PutIf(c.MaxAge > 0, "max_age", c.MaxAge)
+		o.Put("cache", cache)
 	}
-	o.PutIf(r.Bulkhead > 0, "bulkhead", r.Bulkhead)
+	o.PutIf(r.Pool > 0, "pool", r.Pool)
+	putPolicies(o, r.Policies)
 	if r.Ejection != nil {
 		o.Put("ejection", ejectOut(r.Ejection))
 	}

@@ -86,15 +86,18 @@ type Reference struct {
 	Timeout  time.Duration     `json:"timeout" yaml:"timeout"`                       // of its client towards the dependency
 	Fallback *fault.Respond    `json:"fallback,omitempty" yaml:"fallback,omitempty"` // nil: 503 when rejected, 502 when the dependency failed
 
-	Pool      int           `json:"pool,omitempty" yaml:"pool,omitempty"`             // most connections to the dependency; 0: no limit
-	Attempts  int           `json:"attempts,omitempty" yaml:"attempts,omitempty"`     // of a call, retries outside the breaker; 0 and 1: one
-	RetryWait time.Duration `json:"retry_wait,omitempty" yaml:"retry_wait,omitempty"` // between two attempts
-	Bulkhead  int           `json:"bulkhead,omitempty" yaml:"bulkhead,omitempty"`     // most calls under way to the dependency; 0: no limit
-	Workers   int           `json:"workers,omitempty" yaml:"workers,omitempty"`       // most requests of the whole service under way; others wait; 0: no limit
-	Ejection  *Eject        `json:"ejection,omitempty" yaml:"ejection,omitempty"`     // in place of Breaker; nil: that
-	Paging    *Paging       `json:"paging,omitempty" yaml:"paging,omitempty"`         // nil: it lists nothing
-	Defect    string        `json:"defect,omitempty" yaml:"defect,omitempty"`         // a named wrong behaviour, for a negative control
-	Routes    []Route       `json:"routes,omitempty" yaml:"routes,omitempty"`         // paths that are served otherwise; the first that matches
+	Model *Model `json:"model,omitempty" yaml:"model,omitempty"` // another breaker that decides in place of Breaker; nil: Breaker does
+	Cache *Cache `json:"cache,omitempty" yaml:"cache,omitempty"` // answers in place of the dependency, before Fallback; nil: none
+
+	Ejection *Eject `json:"ejection,omitempty" yaml:"ejection,omitempty"` // in place of Breaker; nil: that
+
+	Policies `yaml:",inline"`
+
+	Pool    int     `json:"pool,omitempty" yaml:"pool,omitempty"`       // most connections to the dependency; 0: no limit
+	Workers int     `json:"workers,omitempty" yaml:"workers,omitempty"` // most requests of the whole service under way; others wait; 0: no limit
+	Paging  *Paging `json:"paging,omitempty" yaml:"paging,omitempty"`   // nil: it lists nothing
+	Defect  string  `json:"defect,omitempty" yaml:"defect,omitempty"`   // a named wrong behaviour, for a negative control
+	Routes  []Route `json:"routes,omitempty" yaml:"routes,omitempty"`   // paths that are served otherwise; the first that matches
 }
 
 // Paging is a list that the reference service has in two sources, page by page: the

@@ -87,7 +87,7 @@ func TestDeclared(t *testing.T) {
 		},
 		{
 			Name: "other", Injector: "payments", Targets: []string{"bill", "checkout"}, Unit: assert.UnitCall,
-			Config: other, Failure: match.DefaultFailure(),
+			Config: other, Failure: match.DefaultFailure(), LateDropped: true,
 		},
 	}
 	if diff := cmp.Diff(want, plan.Breakers); diff != "" {

@@ -232,6 +232,8 @@ func putReport(o *yamldoc.Out, rule assert.Rule) {
 		putStaleness(o, r)
 	default:
 		putEjection(o, rule)
+		putRateRule(o, rule)
+		putRetry(o, rule)
 	}
 }
 

@@ -53,6 +53,9 @@ func cutAnswer(key string) (subject, end string, ok bool) {
 // answerRule reads a share or a latency of what clients get.
 func (a *assertion) answerRule(kind string) assert.Rule {
 	v := a.Get(kind)
+	if rule := a.retryRule(kind, v); rule != nil {
+		return rule
+	}
 	if kind == (assert.Latency{Subject: assert.SubjectAll}).Kind() {
 		return assert.Latency{Subject: assert.SubjectAll, Bounds: a.bounds(v), Targets: a.sentTo()}
 	}
@@ -75,6 +78,11 @@ func (a *assertion) sentTo() []string {
 	if !v.Exists() {
 		return nil
 	}
+	return a.targetsAt(v)
+}
+
+// targetsAt reads targets to which the phase sends calls.
+func (a *assertion) targetsAt(v yamldoc.Value) []string {
 	items := v.Items()
 	for _, item := range items {
 		p, ok := a.plan.phase(a.in)

@@ -34,6 +34,8 @@ func ruleKinds() []string {
 		assert.ReportedStateAgrees{},
 		assert.MetricAgrees{},
 	}
+	rules = append(rules, retryRules()...)
+	rules = append(rules, rateRules()...)
 	kinds := make([]string, len(rules))
 	for i, rule := range rules {
 		kinds[i] = rule.Kind()

@@ -36,6 +36,7 @@ func (r *reader) breaker(name string, v yamldoc.Value) {
 		Unit:     assert.Unit(m.Get("unit").OneOf("", string(assert.UnitAttempt), string(assert.UnitCall))),
 		Failure:  failure(m.Get("failure")),
 	}
+	b.LateDropped = m.Get("late_outcomes").OneOf(lateCounted, lateCounted, lateDropped) == lateDropped
 	r.refuseUnjoined(m.Get("injector"), b.Injector, "no breaker can be judged there")
 	b.Config, b.Declared = breakerConfig(m)
 	b.Config.Name = name
@@ -48,6 +49,12 @@ func (r *reader) breaker(name string, v yamldoc.Value) {
 	}
 	r.plan.Breakers = append(r.plan.Breakers, b)
 }
+
+// What becomes of an outcome whose call was admitted in an earlier state.
+const (
+	lateCounted = "counted"
+	lateDropped = "dropped"
+)
 
 // breakerTargets reads whose calls ask a breaker: those of all targets that depend
 // on its injector, unless it is said.

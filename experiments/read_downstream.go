@@ -4,7 +4,6 @@ import (
 	"time"
 
 	"github.com/faultline-go/faultline/assert"
-	"github.com/faultline-go/faultline/injector/fault"
 	"github.com/faultline-go/faultline/internal/yamldoc"
 )
 
@@ -80,18 +79,7 @@ func (a *assertion) keptWaiting(v yamldoc.Value, injector string, wait time.Dura
 	if !ok || injector == "" || wait == 0 || a.noPhases || a.injectors.vague[injector] || a.passesTCP(injector) {
 		return
 	}
-	most := time.Duration(0)
-	for _, in := range a.plan.Injectors {
-		if in.Name == injector && in.Stub != nil {
-			most = in.Stub.Latency
-		}
-	}
-	for _, rule := range p.Faults[injector] {
-		most = max(most, rule.Latency.Longest())
-		if rule.Action == fault.ActionHang {
-			most = max(most, wait+1)
-		}
-	}
+	most := a.longest(p, injector)
 	text := yamldoc.FormatDuration(wait)
 	switch {
 	case !a.reaches(p, injector):

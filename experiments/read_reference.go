@@ -5,24 +5,13 @@ import (
 	"time"
 
 	"github.com/faultline-go/faultline/breakerref"
+	"github.com/faultline-go/faultline/breakerref/mutant"
 	"github.com/faultline-go/faultline/internal/yamldoc"
 )
 
-// Defects are the words of sut.reference.defect: wrong behaviours of the reference
-// service, for experiments that must fail.
-func Defects() []string {
-	return []string{
-		"no_breaker", "leak", "permits_all", "never_closes", "closes_at_once",
-		defectFallbackAlways, defectEmpty200, defectNeverSlides, "no_timeout", "slow_reject",
-	}
-}
-
-// Defects that need something to go wrong with.
-const (
-	defectFallbackAlways = "fallback_always"
-	defectEmpty200       = "empty_200"
-	defectNeverSlides    = "window_never_slides"
-)
+// Defects are the words of sut.reference.defect: the mutants that the reference service can
+// be, for experiments that must fail.
+func Defects() []string { return mutant.Names() }
 
 // reference reads faultline's own service.
 func (r *reader) reference(v yamldoc.Value) *Reference {
@@ -43,8 +32,10 @@ func (r *reader) service(m *yamldoc.Map, name string) *Reference {
 		Failure:  httpFailure(m.Get("failure")),
 		Timeout:  m.Get("timeout").Duration(2 * time.Second),
 		Pool:     m.Get("pool").Count(0, 1),
-		Bulkhead: m.Get("bulkhead").Count(0, 1),
 		Defect:   m.Get("defect").OneOf("", Defects()...),
+		Model:    readModel(m),
+		Cache:    readCache(m),
+		Policies: policies(m),
 	}
 	b := m.Get("breaker").Map("{window: 10, wait: 5s}")
 	ref.Breaker, _ = breakerConfig(b)
@@ -61,23 +52,24 @@ func (r *reader) service(m *yamldoc.Map, name string) *Reference {
 	}
 	ref.Paging = paging(m, m.Get("paging"))
 	ref.refuseNoDefect(m)
-	if retry := m.Get("retry"); retry.Exists() {
-		rm := retry.Map("{attempts: 3, wait: 100ms}")
-		ref.Attempts = rm.Need("attempts").Count(0, 2)
-		ref.RetryWait = rm.Get("wait").DurationOrZero(0)
-		rm.Done()
-	}
 	return ref
 }
 
 // refuseNoDefect notes a defect that could not show.
 func (ref *Reference) refuseNoDefect(m *yamldoc.Map) {
 	v := m.Get("defect")
+	d, _ := mutant.Find(ref.Defect)
 	switch {
-	case ref.Fallback == nil && (ref.Defect == defectFallbackAlways || ref.Defect == defectEmpty200):
+	case ref.Fallback == nil && d.Needs.Fallback:
 		m.Lacks(v, []string{"fallback"}, "%s needs a fallback to go wrong with", ref.Defect)
-	case ref.Defect == defectNeverSlides && ref.Breaker.WindowType != breakerref.TimeBased:
+	case ref.RateLimiter == nil && d.Needs.Limiter:
+		m.Lacks(v, []string{"rate_limiter"}, "%s needs a rate_limiter to go wrong with", ref.Defect)
+	case ref.Model != nil:
+		ref.refuseNoModel(v, d)
+	case d.Needs.TimeWindow && ref.Breaker.WindowType != breakerref.TimeBased:
 		m.Lacks(v, []string{"breaker"}, "%s needs a breaker with a window of time, such as 10s", ref.Defect)
+	case d.Needs.CallWindow && ref.Breaker.WindowType != breakerref.CountBased:
+		m.Lacks(v, []string{"breaker"}, "%s needs a breaker with a window of calls, such as 10", ref.Defect)
 	}
 }
 
@@ -118,7 +110,10 @@ func (r *reader) route(v yamldoc.Value, earlier []Route) Route {
 
 // serviceKeys are the keys that service reads.
 func serviceKeys() []string {
-	return []string{"injector", "breaker", "failure", "timeout", "fallback", "pool", "retry", "bulkhead", "ejection", "paging", "defect"}
+	return []string{
+		"injector", "breaker", "model", "failure", "timeout", "fallback", "cache", "pool",
+		"retry", "rate_limiter", "time_limiter", "bulkhead", "ejection", "order", "rejections_fail", "paging", "defect",
+	}
 }
 
 // services are all dependencies of the reference service, each with its settings.

@@ -53,6 +53,9 @@ func (a *assertion) rule(kind string) assert.Rule {
 	if rule := a.ejectionRule(kind, v); rule != nil {
 		return rule
 	}
+	if isRateRule(kind) {
+		return a.rateRule(kind, v)
+	}
 	return a.answerRule(kind)
 }
 

@@ -11,7 +11,7 @@ import (
 // sutSchema is the system under test: of four ways to have one, one is taken.
 func sutSchema() schema {
 	props := keys{
-		"reference": object(plus(serviceSchema(), keys{"workers": count(1), "routes": list(routeSchema())})),
+		"reference": object(plus(serviceSchema(), keys{"workers": count(1), "routes": list(routeSchema())})).with("allOf", serviceApart()),
 		"launch": object(keys{
 			"command": some(ref(textDef)), "dir": ref(textDef), "env": named(ref(textDef)), "stop": ref(durationDef),
 		}, "command"),
@@ -37,19 +37,19 @@ func plus(a, b keys) keys {
 
 // serviceSchema is how the reference service treats one dependency.
 func serviceSchema() keys {
-	return keys{
+	return plus(policiesSchema(), keys{
 		"injector": ref(nameDef),
 		"breaker":  object(numbersSchema()),
+		"model":    modelSchema(),
 		"failure":  some(ref(failureDef)),
 		"timeout":  ref(durationDef),
 		"fallback": object(answerSchema()),
+		"cache":    object(keys{"answers": count(1), "max_age": ref(durationDef)}, "answers"),
 		"pool":     count(1),
-		"retry":    object(keys{"attempts": count(2), "wait": ref(durationDef)}, "attempts"),
-		"bulkhead": count(1),
 		"ejection": ejectSchema(),
 		"paging":   object(keys{"items": count(1), "page": count(1), "on_switch": oneOf(Switches()...)}, "items", "page"),
 		"defect":   oneOf(Defects()...),
-	}
+	})
 }
 
 // routeSchema is a path of the reference service that is served otherwise.
@@ -57,7 +57,7 @@ func routeSchema() schema {
 	props := plus(serviceSchema(), keys{"path": ref(pathDef), "respond": object(answerSchema())})
 	return object(props, "path").with("oneOf", []schema{
 		only([]string{"respond"}, serviceKeys()), only([]string{}, []string{"respond"}),
-	})
+	}).with("allOf", serviceApart())
 }
 
 func statusSchema() schema { return schema{"type": "integer", "minimum": 200, "maximum": 599} }
@@ -109,7 +109,7 @@ func numbersSchema() keys {
 func breakerSchema() schema {
 	return object(plus(numbersSchema(), keys{
 		"injector": ref(nameDef), "target": ref(nameDef), "targets": some(ref(nameDef)),
-		"unit": oneOf("attempt", "call"), "failure": some(ref(failureDef)), "state_probe": probeSchema(),
+		"unit": oneOf("attempt", "call"), "failure": some(ref(failureDef)), "late_outcomes": oneOf(lateCounted, lateDropped), "state_probe": probeSchema(),
 		"shared": boolean(), "ejection": object(keys{"after": count(1)}, "after"),
 	})).with("allOf", []schema{apart("target", "targets")})
 }

@@ -60,6 +60,8 @@ func ruleSchemas() map[string]ruleSchema {
 	}
 	maps.Copy(all, reportSchemas())
 	maps.Copy(all, ejectionSchemas())
+	maps.Copy(all, retrySchemas())
+	maps.Copy(all, rateSchemas())
 	return all
 }
 

@@ -23,7 +23,11 @@ func (p *Plan) Spec() assert.Spec {
 	// Two floors for the same share: the stricter one holds.
 	spec.Integrity.Join = max(spec.Integrity.Join, p.Correlate.MinJoin)
 	for _, ph := range p.Phases {
-		spec.Phases = append(spec.Phases, assert.Phase{Name: ph.Name, Measure: ph.Measure, Faults: ph.Faults})
+		one := assert.Phase{Name: ph.Name, Measure: ph.Measure, Faults: ph.Faults}
+		if ph.Clients != nil {
+			one.Clients, one.Think = ph.Clients.N, (ph.Clients.ThinkMin+ph.Clients.ThinkMax)/2
+		}
+		spec.Phases = append(spec.Phases, one)
 	}
 	for _, a := range p.Assertions {
 		spec.Assertions = append(spec.Assertions, assert.Assertion{ID: a.ID, Phase: a.Phase, Line: a.Line, Rule: a.Rule})

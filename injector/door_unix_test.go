@@ -43,13 +43,6 @@ func behindDoors(t *testing.T) *injector.Injector {
 	return in
 }
 
-func enter(t *testing.T, in *injector.Injector, phase string) {
-	t.Helper()
-	if err := in.Enter(phase); err != nil {
-		t.Fatal(err)
-	}
-}
-
 // dialed says what becomes of a connection.
 func dialed(t *testing.T, in *injector.Injector) string {
 	t.Helper()

@@ -77,7 +77,7 @@ func (i *Injector) checkEnvoyRule(rules []*fault.Rule) error {
 
 // decideEnvoy asks the request itself for its fault, before all rules; false: it has none.
 func (x *exchange) decideEnvoy(s *stage) bool {
-	if x.envoy == nil || s.off || x.overdue(x.arrived) {
+	if x.envoy == nil || s.off || x.overdue(x.arrived) || s.isOver() {
 		return false
 	}
 	f, asks := x.askEnvoy()

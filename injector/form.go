@@ -2,6 +2,7 @@ package injector
 
 import (
 	"bytes"
+	"fmt"
 	"maps"
 	"net/http"
 	"strconv"
@@ -44,7 +45,7 @@ func (x *exchange) reply(a answer) ending {
 	if f.Raw() {
 		return x.byHand(w, f)
 	}
-	return x.shaped(w, f)
+	return x.shaped(w, f, a.trailer)
 }
 
 // byHand writes the answer's bytes itself.
@@ -59,8 +60,9 @@ func (x *exchange) byHand(a wire.Answer, f fault.Form) ending {
 	return x.perform(wire.HTTP1(a, f), complete)
 }
 
-// shaped has net/http send the answer, piece by piece.
-func (x *exchange) shaped(a wire.Answer, f fault.Form) ending {
+// shaped has net/http send the answer, piece by piece. Trailers have it sent in chunks, which callers of
+// HTTP/1.0 do not know.
+func (x *exchange) shaped(a wire.Answer, f fault.Form, trailer http.Header) ending {
 	if !x.inform(f.Inform) {
 		return x.gone()
 	}
@@ -71,12 +73,18 @@ func (x *exchange) shaped(a wire.Answer, f fault.Form) ending {
 		size = int64(len(a.Body)) + a.Fill
 		head.Set("Content-Length", strconv.FormatInt(size, 10))
 	}
+	if len(trailer) > 0 {
+		head.Del("Content-Length")
+	}
 	if f.After != nil {
 		head.Set("Connection", "close")
 	}
 	x.w.WriteHeader(a.Status)
 	if !x.pieces(bytes.NewReader(a.Body), wire.Pieces(size, f.Drip)) {
 		return x.gone()
+	}
+	for name, values := range trailer {
+		head[http.TrailerPrefix+name] = values
 	}
 	return ending{outcome: trace.OutcomeAnswered, status: a.Status, at: x.w.last}
 }
@@ -115,6 +123,8 @@ type capture struct {
 	status int
 	body   bytes.Buffer
 	over   bool // there was more than is kept
+
+	inform func(status int, h http.Header) // what comes before the answer is passed on by it
 }
 
 // mostCaptured is the largest body of an upstream that is kept to be sent in another form.
@@ -123,15 +133,21 @@ const mostCaptured = 64 << 20
 func (c *capture) Header() http.Header { return c.header }
 
 func (c *capture) WriteHeader(status int) {
-	if c.status < http.StatusOK {
+	switch {
+	case status < http.StatusOK:
+		c.inform(status, c.header)
+	case c.status == 0:
 		c.status, c.head = status, c.header.Clone()
 	}
 }
 
+// errTooLong ends the reading of an answer that is longer than what is kept: it may have no end.
+var errTooLong = fmt.Errorf("the answer is longer than %d bytes", mostCaptured)
+
 func (c *capture) Write(p []byte) (int, error) {
 	c.WriteHeader(http.StatusOK)
 	if c.over = c.over || c.body.Len()+len(p) > mostCaptured; c.over {
-		return len(p), nil
+		return 0, errTooLong
 	}
 	return c.body.Write(p)
 }

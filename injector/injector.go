@@ -7,8 +7,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
-	"net/url"
-	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -84,6 +83,7 @@ type Injector struct {
 
 	turn     sync.Mutex // held by what changes the stage, and for no longer than that takes
 	doorTurn sync.Mutex
+	storms   storms     // guarded by turn
 	added    uint64     // guarded by turn; how many faults without an ID were added
 	shut     bool       // guarded by turn; the trace says that the door is
 	lapsed   *time.Time // guarded by turn; the end of the lease that all know is over
@@ -173,6 +173,7 @@ func build(cfg Config) (*Injector, error) {
 	}
 	i.Watch(cfg.Watch)
 	i.budget, i.meter = newBudget(cfg.Limits), newMeter()
+	i.storms = newStorms(cfg.Limits.PerSecond)
 	if i.log == nil {
 		i.log = slog.New(slog.DiscardHandler)
 	}
@@ -222,12 +223,9 @@ func (i *Injector) setHealthy() error {
 		if stub.Status != 0 || stub.Body != "" || len(stub.Headers) > 0 || stub.GRPC != nil || stub.Latency != 0 || stub.WebSocket != nil {
 			return errors.New("it has both an upstream and a stub; only one can answer")
 		}
-		u, err := url.Parse(i.cfg.Upstream)
+		u, err := upstreamURL(i.cfg.Upstream)
 		if err != nil {
-			return fmt.Errorf("read upstream: %w", err)
-		}
-		if !slices.Contains([]string{"http", "https", "h2c"}, u.Scheme) || u.Host == "" {
-			return fmt.Errorf("upstream %q is not of the form http://host:port, or h2c://host:port for HTTP/2", i.cfg.Upstream)
+			return err
 		}
 		i.useUpstream(u)
 		return nil
@@ -261,12 +259,26 @@ func (i *Injector) listen(ctx context.Context) (net.Listener, error) {
 	ln, err := listen("tcp", addr)
 	switch {
 	case err == nil:
+		if err := whereIs(addr, ln); err != nil {
+			return nil, errors.Join(err, ln.Close())
+		}
 		return ln, nil
 	case errors.Is(err, syscall.EADDRINUSE):
 		return nil, fmt.Errorf("port of %s is taken by another process; stop that process, or listen on another port (port 0 picks a free one): %w", addr, err)
 	default:
 		return nil, fmt.Errorf("listen on %s: %w; the address must be host:port of this machine", addr, err)
 	}
+}
+
+// whereIs says what is wrong with where a listener listens that was to be on loopback: what localhost is,
+// this machine's files say.
+func whereIs(asked string, ln net.Listener) error {
+	host, _, _ := net.SplitHostPort(asked) // Somebody listens at it.
+	at, ok := ln.Addr().(*net.TCPAddr)
+	if !ok || !strings.EqualFold(host, "localhost") || at.IP.IsLoopback() {
+		return nil
+	}
+	return fmt.Errorf("listen on %s: %s is %v here, which is not on loopback; write 127.0.0.1", asked, host, at.IP)
 }
 
 // Addr is the host:port that the injector listens on.

@@ -209,3 +209,10 @@ func settle(t testing.TB, before int) {
 	t.Helper()
 	until(t, "all goroutines ended", func() bool { return runtime.NumGoroutine() <= before })
 }
+
+func enter(t *testing.T, in *injector.Injector, phase string) {
+	t.Helper()
+	if err := in.Enter(phase); err != nil {
+		t.Fatal(err)
+	}
+}

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"log/slog"
 	"math/bits"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -148,38 +147,6 @@ func (b *budget) hold() bool {
 	}
 }
 
-// storm guards one rule: it remembers when it hit the last requests.
-type storm struct {
-	most int // within a second; 0: no limit
-	mu   sync.Mutex
-	last []time.Time // a ring of the last most instants
-	next int         // the place of the oldest, once the ring is full
-}
-
-// within does what take does, if the rule may hit one more request now.
-func (s *storm) within(take func() Limit) Limit {
-	if s.most == 0 {
-		return take()
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	now := time.Now() // Under the lock, so that the instants are in order.
-	full := len(s.last) == s.most
-	if full && now.Sub(s.last[s.next]) < time.Second {
-		return LimitPerSecond
-	}
-	if limit := take(); limit != "" {
-		return limit
-	}
-	if !full {
-		s.last = append(s.last, now)
-		return ""
-	}
-	s.last[s.next] = now
-	s.next = (s.next + 1) % s.most
-	return ""
-}
-
 // parks reports whether a request that the rule hits waits for something else than a time
 // that the rule gives it.
 func parks(r *fault.Rule) bool {
@@ -219,16 +186,25 @@ func (i *Injector) askAmong(phases []*phase, r fault.Request, at time.Time) (fau
 		return fault.Verdict{}, nil // The keeper is about to end the faults.
 	}
 	for _, p := range phases {
-		if p.id != "" && !at.Before(p.until) {
-			continue // The keeper is about to end it.
+		if p.id != "" && !at.Before(p.until) || p.isOver() {
+			continue // The keeper is about to end it, or somebody has.
 		}
 		r.At = p.since(at)
-		if v := p.faults.Decide(r); v.Rule != nil {
+		v := p.faults.Decide(r)
+		switch {
+		case v.Rule == nil:
+		case p.isOver(): // It was cleared, maybe while the request's body was awaited.
+			p.spared[v.Rule].Add(1)
+		default:
 			return v, p
 		}
 	}
 	return fault.Verdict{}, nil
 }
+
+// isOver reports whether the faults of a phase that is asked have ended: all were cleared, or this one was added
+// and has had its time. What a phase that is followed by another one began to look at is its own.
+func (p *phase) isOver() bool { return isClosed(p.cleared) || p.id != "" && isClosed(p.ended) }
 
 // limit lets a request pass that is one too many.
 func (x *exchange) limit(s *stage) {

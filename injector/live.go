@@ -37,33 +37,38 @@ var (
 // invalid script changes nothing; the error joins all that is wrong with it. It returns the
 // number of the plan in force, which grows by one.
 func (i *Injector) Replace(script fault.Script) (version uint64, err error) {
-	return i.ReplaceIf(0, script)
+	version, _, err = i.ReplaceIf(0, script)
+	return version, err
 }
 
 // ReplaceIf is [Injector.Replace] if the plan with this number is in force, and fails with
-// [ErrStale] if another one is. Number 0 is any.
-func (i *Injector) ReplaceIf(version uint64, script fault.Script) (now uint64, err error) {
+// [ErrStale] if another one is. Number 0 is any. It returns the number and the sum of the plan that it put
+// in force, or of the one that was in its way.
+func (i *Injector) ReplaceIf(version uint64, script fault.Script) (now, sum uint64, err error) {
 	p, err := i.newPlan(script, 0)
-	if err != nil {
-		now = i.phase.Load().plan.version
-	} else if now, err = i.replace(version, p); err == nil {
+	inForce := i.phase.Load().plan
+	if err == nil {
+		inForce, err = i.replace(version, p)
+	}
+	if err == nil {
 		err = i.settleDoor()
 	}
 	if err != nil {
-		return now, fmt.Errorf("injector %s: replace the plan: %w", i.cfg.Name, err)
+		err = fmt.Errorf("injector %s: replace the plan: %w", i.cfg.Name, err)
 	}
-	return now, nil
+	return inForce.version, inForce.sum, err
 }
 
-func (i *Injector) replace(version uint64, p *plan) (now uint64, err error) {
+// replace returns the plan in force, which is p if there is no error.
+func (i *Injector) replace(version uint64, p *plan) (*plan, error) {
 	i.turn.Lock()
 	defer i.turn.Unlock()
 	last := i.phase.Load()
 	if version != 0 && version != last.plan.version {
-		return last.plan.version, ErrStale
+		return last.plan, ErrStale
 	}
 	if i.lapse(time.Now()) {
-		return last.plan.version, ErrLapsed
+		return last.plan, ErrLapsed
 	}
 	p.version = last.plan.version + 1
 	p.guard(i)
@@ -80,7 +85,7 @@ func (i *Injector) replace(version uint64, p *plan) (now uint64, err error) {
 		i.markOff(last.name)
 	}
 	i.mark(trace.MarkNote, fmt.Sprintf("plan %d is in force", p.version))
-	return p.version, nil
+	return p, nil
 }
 
 // Apply adds a fault to the phase that is on. It is asked about a request before the
@@ -94,6 +99,7 @@ func (i *Injector) Apply(rule fault.Rule, ttl time.Duration) (id string, err err
 		i.wakeKeeper()
 		if err = i.settleDoor(); err != nil {
 			i.drop(id)
+			err = errors.Join(err, i.settleDoor()) // As it was before.
 		}
 	}
 	if err != nil {

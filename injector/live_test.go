@@ -70,7 +70,7 @@ func TestReplace(t *testing.T) {
 		w.at(100 * ms)
 		w.statuses(t, "three plans", 501, 0, 502)
 		w.want(t, "the latency was served, the hang ended with its plan", 50*ms, 20*ms, 20*ms)
-		now, err := w.ReplaceIf(2, scriptOf())
+		now, _, err := w.ReplaceIf(2, scriptOf())
 		if !errors.Is(err, injector.ErrStale) || now != 3 {
 			t.Errorf("plan 2 was replaced where 3 is in force: %d, %v", now, err)
 		}
@@ -79,7 +79,7 @@ func TestReplace(t *testing.T) {
 		}
 		w.call()
 		w.statuses(t, "neither changed anything", 501, 0, 502, 502)
-		if now, err := w.ReplaceIf(3, fault.Script{}); err != nil || now != 4 {
+		if now, _, err := w.ReplaceIf(3, fault.Script{}); err != nil || now != 4 {
 			t.Errorf("%d, %v", now, err)
 		}
 		w.call()

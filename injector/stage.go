@@ -61,25 +61,25 @@ func (i *Injector) newPlan(script fault.Script, version uint64) (*plan, error) {
 	return p, nil
 }
 
-// guard puts every rule under a storm guard: under the one that the rule with its ID has in
-// the plan in force, if there is one. turn is held, or nobody else knows of the injector.
+// guard puts every rule under the storm guard of its ID. turn is held, or nobody else knows of
+// the injector.
 func (p *plan) guard(i *Injector) {
-	known := map[string]*storm{}
+	inForce := []*plan{p}
 	if current := i.phase.Load(); current != nil {
-		for r, s := range current.plan.storms {
-			known[r.ID] = s
+		inForce = append(inForce, current.plan)
+		for _, added := range current.extra {
+			inForce = append(inForce, added.plan)
 		}
 	}
 	for _, r := range p.player.Rules() {
-		if p.storms[r] = known[r.ID]; p.storms[r] == nil {
-			p.storms[r] = &storm{most: i.cfg.Limits.PerSecond}
-		}
+		p.storms[r] = i.storms.of(r.ID, inForce)
 	}
 }
 
 // phase is one entry into a phase of a script, or a fault that was added to one.
 type phase struct {
 	name    string
+	plan    *plan // whose phase it is; an added fault has one of its own
 	faults  *fault.Phase
 	lots    map[*fault.Rule]*lot
 	spared  map[*fault.Rule]*atomic.Uint64 // requests that a limit kept from the rule
@@ -102,7 +102,7 @@ type phase struct {
 // newPhase enters a phase that a player gave out.
 func (p *plan) newPhase(name string, faults *fault.Phase) *phase {
 	ph := &phase{
-		name: name, faults: faults, answers: p.answers, storms: p.storms,
+		name: name, plan: p, faults: faults, answers: p.answers, storms: p.storms,
 		lots: map[*fault.Rule]*lot{}, spared: map[*fault.Rule]*atomic.Uint64{},
 		ended: make(chan struct{}), cleared: make(chan struct{}), paces: paces(faults.Rules()), began: time.Now(),
 	}

@@ -34,7 +34,7 @@ type RuleState struct {
 	Configured *float64     `json:"configured,omitempty"` // the share that it is to hit of what it sees, of a ramp its mean so far; nil: it has none
 	Seen       uint64       `json:"seen"`
 	Hit        uint64       `json:"hit"`
-	Spared     uint64       `json:"spared"`          // that a limit kept from it
+	Spared     uint64       `json:"spared"`          // that a limit, or the end of the fault in between, kept from it
 	Until      *time.Time   `json:"until,omitempty"` // when an added fault ends
 }
 

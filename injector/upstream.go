@@ -7,10 +7,13 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"maps"
 	"net"
 	"net/http"
 	"net/http/httputil"
 	"net/url"
+	"slices"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -18,6 +21,21 @@ import (
 	"github.com/faultline-go/faultline/injector/fault"
 	"github.com/faultline-go/faultline/target/trace"
 )
+
+// upstreamURL reads the address of a real dependency.
+func upstreamURL(text string) (*url.URL, error) {
+	u, err := url.Parse(text)
+	if err != nil {
+		return nil, fmt.Errorf("read upstream: %w", err)
+	}
+	if !slices.Contains([]string{"http", "https", "h2c"}, u.Scheme) || u.Host == "" {
+		return nil, fmt.Errorf("upstream %q is not of the form http://host:port, or h2c://host:port for HTTP/2", text)
+	}
+	if n, err := strconv.ParseUint(u.Port(), 10, 16); u.Port() != "" && (err != nil || n == 0) {
+		return nil, fmt.Errorf("upstream %q has the port %s, which is none; write one from 1 to 65535", text, u.Port())
+	}
+	return u, nil
+}
 
 // useUpstream makes the real dependency at u answer healthy requests.
 func (i *Injector) useUpstream(u *url.URL) {
@@ -118,8 +136,7 @@ func (x *exchange) forward() (e ending) {
 	} else if x.form() == (fault.Form{}) && !x.resetsInAnswer() {
 		x.healthy.ServeHTTP(x.w, x.answerLate(r))
 	} else {
-		kept := &capture{header: http.Header{}}
-		x.healthy.ServeHTTP(kept, r)
+		kept := x.keepAnswer(r)
 		if asked.err == nil && x.r.Context().Err() == nil && !x.body.failed.Load() {
 			return x.replyKept(kept)
 		}
@@ -131,6 +148,22 @@ func (x *exchange) forward() (e ending) {
 		return x.reply(answer{status: asked.got.StatusCode, header: asked.got.Header})
 	}
 	return x.passedOn(&asked)
+}
+
+// keepAnswer has the upstream answer, and keeps that. An answer that is too long is not read to its end.
+func (x *exchange) keepAnswer(r *http.Request) (kept *capture) {
+	kept = &capture{header: http.Header{}, inform: func(status int, h http.Header) {
+		maps.Copy(x.w.Header(), h)
+		x.w.WriteHeader(status)
+		clear(x.w.Header())
+	}}
+	defer func() {
+		if p := recover(); p != nil && !kept.over { // So the proxy tells that it could not pass on all.
+			panic(p)
+		}
+	}()
+	x.healthy.ServeHTTP(kept, r)
+	return kept
 }
 
 // passedOn is the end of an exchange whose answer the proxy sent, or had none to send.

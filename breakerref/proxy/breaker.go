@@ -11,6 +11,7 @@ import (
 
 	"github.com/faultline-go/faultline/breakerref"
 	"github.com/faultline-go/faultline/breakerref/model"
+	"github.com/faultline-go/faultline/breakerref/mutant"
 	"github.com/faultline-go/faultline/target/match"
 )
 
@@ -24,15 +25,15 @@ type breaker struct {
 	now            func() time.Time
 	logger         *slog.Logger
 
-	mu       sync.Mutex
-	cfg      breakerref.Config
-	machine  *breakerref.Machine // nil: a model decides
-	other    *other              // nil: machine decides
-	decider  decider
-	journal  *journal // nil: nobody asks for it
-	defect   Defect
-	refusals int
-	waiting  map[model.Token]chan struct{} // closed when the call is over
+	mu      sync.Mutex
+	cfg     breakerref.Config
+	machine *breakerref.Machine // nil: a model decides
+	other   *model.Machine      // nil: machine decides
+	model   string              // its name
+	decider mutant.Breaker
+	journal *journal // nil: nobody asks for it
+	defect  mutant.Mutant
+	waiting map[model.Token]chan struct{} // closed when the call is over
 }
 
 // newBreaker returns a service's breaker. name is its own if the configuration has none.
@@ -40,23 +41,16 @@ func newBreaker(cfg Config, name string, s Service) (*breaker, error) {
 	now := cfg.Now()
 	b := &breaker{
 		name: cmp.Or(s.Breaker.Name, name), failure: s.Failure, rejectionsFail: s.RejectionsFail,
-		now: cfg.Now, logger: cfg.Logger, cfg: s.Breaker, defect: s.Defect, waiting: map[model.Token]chan struct{}{},
+		now: cfg.Now, logger: cfg.Logger, cfg: s.Breaker, defect: s.Defect.mutant(), waiting: map[model.Token]chan struct{}{},
 	}
-	if s.Model != nil {
-		machine, err := model.New(*s.Model, now)
-		if err != nil {
-			return nil, err
-		}
-		b.other = &other{machine, *s.Model}
-		b.decider, b.cut = b.other, s.Model.Count.Timeout
-		return b, nil
-	}
-	machine, err := breakerref.New(s.Breaker, now)
+	made, err := b.defect.Build(s.Breaker, s.Model, now)
 	if err != nil {
 		return nil, err
 	}
-	b.machine, b.decider = machine, library{machine}
-	if cfg.Actuator {
+	b.machine, b.other, b.decider = made.Library, made.Other, made
+	if s.Model != nil {
+		b.model, b.cut = s.Model.Name, s.Model.Count.Timeout
+	} else if cfg.Actuator {
 		b.journal = newJournal(now)
 	}
 	return b, nil
@@ -70,10 +64,10 @@ func (b *breaker) wrap(next step) step {
 		switch {
 		case p.why != "":
 			return outcome{cause: p.why}
-		case !p.ok && b.defect == SlowReject && !c.pause(slowReject):
+		case !p.ok && b.defect.Around.SlowReject > 0 && !c.pause(b.defect.Around.SlowReject):
 			return outcome{cause: c.ended()}
 		case !p.ok:
-			return outcome{cause: refused, state: p.state}
+			return outcome{cause: refused, state: p.State}
 		case b.cut == 0:
 			return b.conclude(p, next(c))
 		}
@@ -85,20 +79,16 @@ func (b *breaker) wrap(next step) step {
 
 // permit is what the breaker said to a call.
 type permit struct {
+	mutant.Permit
+
 	ok    bool
-	state breakerref.State // that decided
-	start time.Time        // when it did
-	stray bool             // let through by a defect: the machine does not know of it
-	token model.Token
-	why   cause // the call ended before the breaker said anything
+	start time.Time // when the breaker said it
+	why   cause     // the call ended before it said anything
 }
 
 // acquire asks for a call, and waits if the breaker makes it wait for another one. If it
 // is permitted, the caller owes one record, ignore or release.
 func (b *breaker) acquire(c *call) permit {
-	if b.defect == NoBreaker { // It is not even asked.
-		return permit{ok: true, stray: true, state: breakerref.Closed, start: b.now()}
-	}
 	for {
 		p, wait := b.ask()
 		if wait == nil {
@@ -114,22 +104,13 @@ func (b *breaker) acquire(c *call) permit {
 // that is closed.
 func (b *breaker) ask() (p permit, wait <-chan struct{}) {
 	b.do(note{}, func(now time.Time) {
-		token, answer := b.decider.acquire(now)
-		p = permit{start: now, ok: answer == model.Admitted, state: b.decider.state(), token: token}
-		switch {
-		case answer == model.Waits:
-			if b.waiting[token] == nil {
-				b.waiting[token] = make(chan struct{})
+		said, answer := b.decider.Acquire(now)
+		p = permit{Permit: said, start: now, ok: answer == model.Admitted}
+		if answer == model.Waits {
+			if b.waiting[said.Token] == nil {
+				b.waiting[said.Token] = make(chan struct{})
 			}
-			wait = b.waiting[token]
-		case p.ok && p.state == breakerref.HalfOpen && b.defect == ClosesAtOnce:
-			b.decider.closes(now)
-			p.token, answer = b.decider.acquire(now)
-			p.ok, p.state = answer == model.Admitted, b.decider.state()
-		case !p.ok:
-			b.refusals++
-			p.stray = b.defect.permits(p.state, b.refusals)
-			p.ok = p.stray
+			wait = b.waiting[said.Token]
 		}
 	})
 	return p, wait
@@ -142,22 +123,23 @@ func (b *breaker) conclude(p permit, out outcome) outcome {
 	n := note{took: took}
 	switch {
 	case out.cause == stopping:
-		b.end(p, note{}, b.decider.release)
+		b.end(p, note{}, b.decider.Release)
 		return out
 	case out.cause.rejection() && !b.rejectionsFail:
 		n.reason = string(out.cause)
-		b.end(p, n, b.decider.ignore)
+		b.end(p, n, b.decider.Ignore)
 		return out
 	}
 	failed := counts(b.failure, b.rejectionsFail, out, took)
 	if failed {
 		out.failed, n.reason = true, reason(b.failure, out, took)
 	}
-	if b.defect == NeverCloses && p.state == breakerref.HalfOpen && !failed {
-		failed, n.reason = true, b.defect.Describe()
+	if !failed && b.defect.Says != "" { // Should the breaker take it for a failure.
+		n.reason = b.defect.Says
 	}
 	masked := false
-	b.end(p, n, func(now time.Time, t model.Token) { masked = b.decider.record(now, t, failed, took) })
+	end := mutant.Outcome{Failed: failed, Took: took, Abandoned: out.cause == timeout || out.cause == late}
+	b.end(p, n, func(now time.Time, p mutant.Permit) { masked = b.decider.Record(now, p, end) })
 	if masked {
 		return outcome{cause: refused, state: breakerref.Open}
 	}
@@ -166,15 +148,15 @@ func (b *breaker) conclude(p permit, out outcome) outcome {
 
 // end ends a permitted call, unless the machine does not know of it, and has those go on
 // who wait for it.
-func (b *breaker) end(p permit, n note, how func(time.Time, model.Token)) {
-	if p.stray {
+func (b *breaker) end(p permit, n note, how func(time.Time, mutant.Permit)) {
+	if p.Stray {
 		return
 	}
 	b.do(n, func(now time.Time) {
-		how(now, p.token)
-		if wait, ok := b.waiting[p.token]; ok {
+		how(now, p.Permit)
+		if wait, ok := b.waiting[p.Token]; ok {
 			close(wait)
-			delete(b.waiting, p.token)
+			delete(b.waiting, p.Token)
 		}
 	})
 }
@@ -191,8 +173,8 @@ func (b *breaker) move(to breakerref.State) (state breakerref.State, err error) 
 // current returns the state as of now.
 func (b *breaker) current() (state breakerref.State) {
 	b.do(note{}, func(now time.Time) {
-		b.decider.pass(now)
-		state = b.decider.state()
+		b.decider.Advance(now)
+		state = b.decider.State()
 	})
 	return state
 }
@@ -210,10 +192,10 @@ type look struct {
 
 func (b *breaker) look() look {
 	b.mu.Lock()
-	before, now := b.decider.state(), b.now()
-	b.decider.pass(now)
+	before, now := b.decider.State(), b.now()
+	b.decider.Advance(now)
 	moves := b.settle(note{}, now, before)
-	l := look{name: b.name, cfg: b.cfg, at: now, state: b.decider.state()}
+	l := look{name: b.name, cfg: b.cfg, at: now, state: b.decider.Told()}
 	if b.machine == nil {
 		l.counts = b.other.Counts()
 	} else {
@@ -231,7 +213,7 @@ func (b *breaker) look() look {
 // do works on the machine; n is of the call that the work ends, if it ends one.
 func (b *breaker) do(n note, work func(time.Time)) {
 	b.mu.Lock()
-	before, now := b.decider.state(), b.now()
+	before, now := b.decider.State(), b.now()
 	work(now)
 	moves := b.settle(n, now, before)
 	b.mu.Unlock()
@@ -242,7 +224,7 @@ func (b *breaker) do(n note, work func(time.Time)) {
 // then, and returns the transitions. The caller holds the lock.
 func (b *breaker) settle(n note, now time.Time, before breakerref.State) (moves []breakerref.Event) {
 	if b.machine == nil { // A model has no events.
-		if after := b.decider.state(); after != before {
+		if after := b.decider.State(); after != before {
 			moves = append(moves, breakerref.Event{At: now, Kind: breakerref.EventTransition, From: before, To: after})
 		}
 		return moves

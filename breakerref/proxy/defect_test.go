@@ -124,7 +124,7 @@ func (w *world) volley(t *testing.T, n, code int) int {
 // service for a wrong one.
 func TestDefectsAreRefused(t *testing.T) {
 	for defect, want := range map[proxy.Defect]string{
-		"leaky":                `"leaky" is not one of no_breaker, leak,`,
+		"leaky":                `"leaky" is not one of no_breaker, never_opens,`,
 		proxy.FallbackAlways:   "fallback_always needs a fallback",
 		proxy.Empty200:         "empty_200 needs a fallback",
 		proxy.WindowNeverSlide: "window_never_slides needs a window of time",

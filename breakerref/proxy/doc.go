@@ -35,8 +35,8 @@
 //     that counts as a failure; a slow one will do.
 //   - CacheGood, the dependency's last answer to the same method, path and query that did
 //     not count as a failure, as it was sent, whatever the request's headers and body. The
-//     header Age says how many whole seconds it has been kept. What was kept longest ago
-//     makes room. The secondary's answers are not kept.
+//     header Age says how many whole seconds it has been kept, and past CacheMaxAge it is not
+//     given. What was kept longest ago makes room. The secondary's answers are not kept.
 //   - Fallback, a canned answer, after FallbackDelay.
 //
 // Without any of them an answer that counts as a failure is passed on as it came, as
@@ -65,10 +65,12 @@
 //
 //   - Retry: each attempt passes all that is inside. A refusal of the breaker ends the
 //     retrying, as with a retry that ignores CallNotPermittedException; one of rate
-//     limiter or bulkhead does not. Its Predicates are the proxy's: what is no good answer
-//     is tried again.
+//     limiter or bulkhead does not. What is no good answer is tried again. Retried says
+//     otherwise: which failures and refusals are, of which methods, and whether a Retry-After
+//     of the dependency is heeded.
 //   - RateLimiter: who has to wait is held, and so is who is refused by an
-//     AtomicRateLimiter, for all of its timeoutDuration.
+//     AtomicRateLimiter, for all of its timeoutDuration. With RateLimitTold all answers to
+//     calls that have asked it tell its state.
 //   - TimeLimiter: the time runs from when there would be a future, so that waiting for a
 //     Bulkhead (but not in the queue of a ThreadPool) does not count. Work that is not
 //     cancelled runs on, holds its place, and nobody hears of what comes of it.

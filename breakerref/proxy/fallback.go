@@ -11,12 +11,19 @@ func (s *service) answer(c *call, w http.ResponseWriter, r *http.Request, out ou
 	if out.good() && s.cache != nil {
 		s.cache.put(cacheLine(r), out.answer, s.now())
 	}
+	if out.limit != nil && s.RateLimitTold {
+		w = &limiting{w, out.limit}
+	}
+	if out.cause == limited && s.wrong.MutesLimited {
+		<-r.Context().Done() // The client has left, or the proxy is stopping.
+		abort()
+	}
 	switch {
 	case out.good() && s.Paging != nil:
 		s.Paging.write(w, r, SourcePrimary)
 	case s.Paging != nil:
 		s.Paging.write(w, r, SourceSecondary)
-	case out.good() && s.Defect != FallbackAlways:
+	case out.good() && !s.wrong.FallbackAlways:
 		writeAnswer(w, r, out.answer, SourcePrimary)
 	case s.fallBack(c, w, r):
 	case out.answer != nil:
@@ -34,7 +41,7 @@ func (s *service) answer(c *call, w http.ResponseWriter, r *http.Request, out ou
 
 // fallBack answers from the first source that has an answer, and reports whether one had.
 func (s *service) fallBack(c *call, w http.ResponseWriter, r *http.Request) bool {
-	if s.Defect != Empty200 && (s.fromSecondary(c, w, r) || s.fromCache(w, r)) {
+	if !s.wrong.EmptyFallback && (s.fromSecondary(c, w, r) || s.fromCache(w, r)) {
 		return true
 	}
 	if s.Fallback == nil {
@@ -43,7 +50,7 @@ func (s *service) fallBack(c *call, w http.ResponseWriter, r *http.Request) bool
 	if !pause(r.Context(), s.FallbackDelay) {
 		abort() // The client has left, or the proxy is stopping.
 	}
-	if s.Defect == Empty200 {
+	if s.wrong.EmptyFallback {
 		writeCanned(w, &Answer{Headers: s.Fallback.Headers, Body: "[]"}, SourceFallback)
 		return true
 	}
@@ -71,12 +78,13 @@ func (s *service) fromCache(w http.ResponseWriter, r *http.Request) bool {
 		return false
 	}
 	k, ok := s.cache.get(cacheLine(r))
-	if !ok {
+	age := max(0, s.now().Sub(k.at))
+	if !ok || s.CacheMaxAge > 0 && age > s.CacheMaxAge {
 		return false
 	}
 	old := *k.answer
 	old.header = old.header.Clone()
-	old.header.Set("Age", strconv.Itoa(int(max(0, s.now().Sub(k.at))/time.Second)))
+	old.header.Set("Age", strconv.Itoa(int(age/time.Second)))
 	writeAnswer(w, r, &old, SourceCache)
 	return true
 }

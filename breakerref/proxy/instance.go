@@ -98,7 +98,7 @@ func (at *instance) watch() error {
 		case i > 0 && b.name == at.watched[i-1].name:
 			problems = append(problems, fmt.Errorf("two circuit breakers are named %q, the actuator needs a name for each", b.name))
 		case b.machine == nil:
-			problems = append(problems, fmt.Errorf("the circuit breaker %q is %s, the actuator is Resilience4j's and knows none of its states", b.name, b.other.cfg.Name))
+			problems = append(problems, fmt.Errorf("the circuit breaker %q is %s, the actuator is Resilience4j's and knows none of its states", b.name, b.model))
 		case b.cfg.TransitionsOnly:
 			problems = append(problems, fmt.Errorf("the circuit breaker %q publishes its transitions only, the actuator needs all its events", b.name))
 		}

@@ -8,7 +8,6 @@ import (
 
 	"github.com/faultline-go/faultline/breakerref/bulkhead"
 	"github.com/faultline-go/faultline/breakerref/limit"
-	"github.com/faultline-go/faultline/breakerref/model"
 	"github.com/faultline-go/faultline/breakerref/retry"
 	"github.com/faultline-go/faultline/breakerref/timelimit"
 )
@@ -40,11 +39,17 @@ type Policies struct {
 
 	Retry       *retry.Config
 	RetryBudget *retry.BudgetConfig // what all retries of the service together may be
+	// Retried says which outcomes are tried again; nil: all that is no good answer but a
+	// refusal of the breaker.
+	Retried *Retried
 
 	RateLimiter limit.Config
 	// RateLimitKey is the request header whose every value has a limiter of its own,
 	// requests without it one together; empty: all requests have one together.
 	RateLimitKey string
+	// RateLimitTold has answers to calls that the limiter lets through tell its state, too,
+	// in the headers that those to refused ones have, but Retry-After.
+	RateLimitTold bool
 
 	TimeLimiter *timelimit.Config
 
@@ -80,7 +85,9 @@ func (p Policies) ValidatePolicies() error {
 		}
 	}
 	require(p.RetryBudget == nil || p.Retry != nil, "there is a budget of retries, but no retry")
+	require(p.Retried == nil || p.Retry != nil, "it is said what is tried again, but there is no retry")
 	require(p.RateLimitKey == "" || p.RateLimiter != nil, "there is a key of a rate limiter, but no rate limiter")
+	require(!p.RateLimitTold || p.RateLimiter != nil, "the state of a rate limiter is to be told, but there is no rate limiter")
 	require(!strings.ContainsFunc(p.RateLimitKey, func(r rune) bool { return r <= ' ' || r > '~' || r == ':' }),
 		fmt.Sprintf("the key of the rate limiter is %q, must be the name of a header", p.RateLimitKey))
 	require(p.Bulkhead == nil || p.ThreadPool == nil, "there are a bulkhead of both kinds, one is possible")
@@ -146,19 +153,4 @@ func policyWords() string {
 		words = append(words, string(p))
 	}
 	return strings.Join(words, ", ")
-}
-
-// CheckModel refuses a model with a defect that it has no room for.
-func CheckModel(m *model.Config, d Defect) error {
-	admit := m.HalfOpen.Admit
-	none := admit == model.AdmitAll || admit == model.OnePerWait
-	switch {
-	case none && (d == PermitsAll || d == NeverCloses || d == ClosesAtOnce):
-		return fmt.Errorf("the defect %s needs a breaker with a half-open state, %s has none", d, m.Name)
-	case admit == model.Unlimited && d == PermitsAll:
-		return fmt.Errorf("the defect %s needs a breaker that limits its probes, %s lets everybody through", d, m.Name)
-	case d == WindowNeverSlide:
-		return fmt.Errorf("the defect %s is one of Resilience4j's window", d)
-	}
-	return nil
 }

@@ -330,7 +330,7 @@ func TestPoliciesAreChecked(t *testing.T) {
 		"the defect permits_all needs a breaker that limits its probes, pgmux": func(c *proxy.Config) {
 			c.Model, c.Defect = preset(t, "pgmux"), proxy.PermitsAll
 		},
-		"is one of Resilience4j's window": func(c *proxy.Config) {
+		"is one of Resilience4j's breaker": func(c *proxy.Config) {
 			c.Breaker.WindowType = breakerref.TimeBased
 			c.Model, c.Defect = preset(t, "pgmux"), proxy.WindowNeverSlide
 		},

@@ -13,6 +13,7 @@ import (
 // rateLimiting asks a rate limiter before each call.
 type rateLimiting struct {
 	header string // whose value is the key; empty: there is one key
+	told   bool   // also to those who are let through
 	now    func() time.Time
 
 	mu    sync.Mutex
@@ -25,7 +26,7 @@ func newRateLimiting(p Policies, now func() time.Time) (*rateLimiting, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &rateLimiting{header: p.RateLimitKey, now: now, keyed: keyed}, nil
+	return &rateLimiting{header: p.RateLimitKey, told: p.RateLimitTold, now: now, keyed: keyed}, nil
 }
 
 func (l *rateLimiting) wrap(next step) step {
@@ -43,7 +44,11 @@ func (l *rateLimiting) wrap(next step) step {
 			}
 			return outcome{cause: limited, limit: &d}
 		}
-		return next(c)
+		out := next(c)
+		if l.told {
+			out.limit = &d
+		}
+		return out
 	}
 }
 
@@ -62,16 +67,33 @@ func (l *rateLimiting) take(c *call) (limit.Decision, error) {
 // writeLimited tells a client that it asks too often, and when it may ask again. Times
 // are in whole seconds, rounded up: that is all that Retry-After has room for.
 func writeLimited(w http.ResponseWriter, d *limit.Decision) {
-	h := w.Header()
 	if d.RetryAfter != limit.Never {
-		h.Set("Retry-After", wholeSeconds(d.RetryAfter))
+		w.Header().Set("Retry-After", wholeSeconds(d.RetryAfter))
 	}
+	tellLimit(w.Header(), d)
+	writeNone(w, http.StatusTooManyRequests, "the rate limiter does not permit further calls")
+}
+
+// tellLimit puts the state of a rate limiter into the headers of an answer.
+func tellLimit(h http.Header, d *limit.Decision) {
 	h.Set("X-Ratelimit-Limit", strconv.Itoa(d.Limit))
 	h.Set("X-Ratelimit-Remaining", strconv.Itoa(d.Remaining))
 	h.Set("X-Ratelimit-Reset", wholeSeconds(d.Reset))
-	writeNone(w, http.StatusTooManyRequests, "the rate limiter does not permit further calls")
 }
 
 func wholeSeconds(d time.Duration) string {
 	return strconv.FormatFloat(math.Ceil(d.Seconds()), 'f', 0, 64)
+}
+
+// limiting is a ResponseWriter whose answer tells the state of a rate limiter. It does so
+// last of all, since a dependency may tell of one of its own.
+type limiting struct {
+	http.ResponseWriter
+	state *limit.Decision
+}
+
+// WriteHeader is called for every answer.
+func (l *limiting) WriteHeader(status int) {
+	tellLimit(l.Header(), l.state)
+	l.ResponseWriter.WriteHeader(status)
 }

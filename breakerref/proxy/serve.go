@@ -188,7 +188,7 @@ type otherState struct {
 func (b *breaker) told() any {
 	l := b.look()
 	if b.machine == nil {
-		return otherState{l.state.String(), b.other.cfg.Name, l.counts.Calls, l.counts.Successes, l.counts.Failures, l.counts.Ignored}
+		return otherState{l.state.String(), b.model, l.counts.Calls, l.counts.Successes, l.counts.Failures, l.counts.Ignored}
 	}
 	return state{
 		State:        l.state.String(),

@@ -13,6 +13,7 @@ import (
 
 	"github.com/faultline-go/faultline/breakerref"
 	"github.com/faultline-go/faultline/breakerref/model"
+	"github.com/faultline-go/faultline/breakerref/mutant"
 	"github.com/faultline-go/faultline/target/match"
 )
 
@@ -31,6 +32,7 @@ type Service struct {
 	Secondary        string        // base URL of a second source; empty: none
 	SecondaryTimeout time.Duration // of one call to it, up to the end of its answer; 0: none
 	CacheGood        int           // most requests whose last good answer is kept; 0: none
+	CacheMaxAge      time.Duration // how old such an answer may be when it is given; 0: no limit
 	Fallback         *Answer       // nil: none
 	FallbackDelay    time.Duration // how long the fallback takes
 
@@ -50,6 +52,7 @@ type service struct {
 	secondary *upstream // nil: none
 	cache     *cache    // nil: none
 	breaker   *breaker
+	wrong     mutant.Around // what a defect does around the breaker
 }
 
 // newService returns a service, or all that is wrong with its configuration. name is the
@@ -65,6 +68,7 @@ func newService(cfg Config, name string, s Service) (*service, error) {
 		now:     cfg.Now,
 		primary: upstream{primary, s.Timeout, newTransport(cfg.Dial, s.Pool)},
 		cache:   newCache(s.CacheGood),
+		wrong:   s.Defect.mutant().Around,
 	}
 	if made.breaker, err = newBreaker(cfg, name, s); err != nil {
 		return nil, err
@@ -136,6 +140,9 @@ func (s Service) check() (primary, secondary *url.URL, err error) {
 	} else if s.SecondaryTimeout > 0 {
 		problems = append(problems, errors.New("the secondary has a timeout, but there is no secondary"))
 	}
+	if s.CacheMaxAge > 0 && s.CacheGood == 0 {
+		problems = append(problems, errors.New("answers that are kept have an age, but none are kept"))
+	}
 	for _, n := range []struct {
 		name  string
 		value int64
@@ -143,6 +150,7 @@ func (s Service) check() (primary, secondary *url.URL, err error) {
 		{"the timeout", int64(s.Timeout)},
 		{"the secondary's timeout", int64(s.SecondaryTimeout)},
 		{"the number of answers kept", int64(s.CacheGood)},
+		{"the age of answers kept", int64(s.CacheMaxAge)},
 		{"the fallback's delay", int64(s.FallbackDelay)},
 		{"the pool", int64(s.Pool)},
 	} {

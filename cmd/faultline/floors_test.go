@@ -14,10 +14,10 @@ func floors() [][]string {
 	return [][]string{
 		{"target/trace", "target/match", "breakerref", "injector/fault", "attack/pace", "internal/yamldoc", "internal/stories"},
 		{"assert", "injector/wire", "injector/imports", "target/memnet", "breakerref/resilience4j", "breakerref/model", "breakerref/limit", "breakerref/bulkhead", "breakerref/retry", "breakerref/timelimit", "breakerref/differential"},
-		{"assert/report", "ci", "experiments", "injector/h2"},
-		{"injector", "attack", "target", "target/probe", "breakerref/proxy"},
+		{"assert/report", "ci", "injector/h2", "breakerref/mutant"},
+		{"experiments", "injector", "attack", "target", "target/probe", "breakerref/proxy"},
 		{"experiments/run", "experiments/predict", "injector/selftest", "injector/control"},
-		{"injector/control/client"},
+		{"injector/control/client", "experiments/calibrate"},
 		{"cmd/faultline"},
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"net/http"
 	"path/filepath"
 	"strings"
@@ -174,7 +175,7 @@ type injectPhase struct {
 
 // runInject serves until a signal comes or all phases are over.
 func (a app) runInject(ctx context.Context, f injectFlags, args []string) error {
-	if f.trace != "" {
+	if f.given("trace") {
 		if err := givenFile(f.trace); err != nil {
 			return exit(report.ExitDefinition, fmt.Errorf("--trace %s: %w", f.trace, err))
 		}
@@ -204,6 +205,9 @@ func (f injectFlags) bound(in *injection) error {
 	in.control, err = f.control.config(f.given)
 	in.jumps = make(chan jump)
 	for k := range in.injectors {
+		if _, port, _ := net.SplitHostPort(f.control.addr); port != "0" && f.control.addr != "" && f.control.addr == in.injectors[k].Addr {
+			err = errors.Join(err, fmt.Errorf("--control %s: that is where injector %s listens; choose another port", f.control.addr, in.injectors[k].Name))
+		}
 		in.injectors[k].Limits, in.injectors[k].Lease = f.control.limits(), time.Duration(f.control.lease)
 		in.injectors[k].EnvoyHeaders = in.injectors[k].EnvoyHeaders || f.control.envoy
 		if f.control.envoy && in.injectors[k].TCP != nil {

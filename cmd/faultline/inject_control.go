@@ -66,13 +66,13 @@ func (f controlFlags) config(given func(string) bool) (*control.Config, error) {
 		return nil, nil //nolint:nilnil // None is not an error.
 	}
 	c := &control.Config{Addr: f.addr, Hosts: f.hosts}
-	if f.token != "" {
-		text, err := os.ReadFile(f.token)
-		if err != nil {
-			return nil, fmt.Errorf("--control-token-file: %w", err)
-		}
-		if c.Token = strings.TrimSpace(string(text)); c.Token == "" {
-			return nil, fmt.Errorf("--control-token-file %s: it is empty; write a long word that nobody can guess into it", f.token)
+	if given("control-host") && len(f.hosts) == 0 {
+		c.Hosts = []string{""} // As an empty one is told among others.
+	}
+	if given("control-token-file") { // Also where it is empty: whoever gives one wants the API closed.
+		var err error
+		if c.Token, err = f.readToken(); err != nil {
+			return nil, fmt.Errorf("--control-token-file%w", err)
 		}
 	}
 	if err := c.Check(); err != nil {
@@ -81,9 +81,26 @@ func (f controlFlags) config(given func(string) bool) (*control.Config, error) {
 	return c, nil
 }
 
+// readToken reads the token from its file.
+func (f controlFlags) readToken() (string, error) {
+	if f.token == "" {
+		return "", errors.New(" names no file; write one, or leave the flag out")
+	}
+	text, err := os.ReadFile(f.token)
+	if err != nil {
+		return "", fmt.Errorf(": %w", err)
+	}
+	token := strings.TrimSpace(string(text))
+	if token == "" {
+		return "", fmt.Errorf(" %s: it is empty; write a long word that nobody can guess into it", f.token)
+	}
+	return token, nil
+}
+
 // wayOut says by which flags an address may be called from elsewhere.
 func (f controlFlags) wayOut() string {
-	if _, _, err := net.SplitHostPort(f.addr); err != nil {
+	host, _, err := net.SplitHostPort(f.addr)
+	if ip := net.ParseIP(host); err != nil || host == "" || strings.EqualFold(host, "localhost") || ip != nil && ip.IsLoopback() {
 		return ""
 	}
 	return "\nthe name is given by --control-host, the token by --control-token-file"

@@ -27,6 +27,10 @@ func TestInjectControlUsage(t *testing.T) {
 	if err := os.WriteFile(empty, []byte("\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
+	lines := filepath.Join(t.TempDir(), "lines")
+	if err := os.WriteFile(lines, []byte("0123456789abcdef\nand more\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
 	for _, tt := range []struct{ args, say string }{
 		{"--lease 5s", "--lease belongs to the API by which faults are changed; add --control 127.0.0.1:9900\n"},
 		{"--control-token-file x", "--control-token-file belongs to the API"},
@@ -37,6 +41,13 @@ func TestInjectControlUsage(t *testing.T) {
 		{"--control 0.0.0.0:1 --control-host 0.0.0.0", "--control: address 0.0.0.0:1 is not on loopback and needs a token\nthe name is given by --control-host, the token by --control-token-file\n"},
 		{"--control 127.0.0.1:1 --control-token-file testdata/no-such-file", "--control-token-file: open testdata"},
 		{"--control 127.0.0.1:1 --control-token-file " + empty, "it is empty; write a long word"},
+		{"--control 127.0.0.1:1 --control-token-file=", "--control-token-file names no file; write one, or leave the flag out\n"},
+		{"--control 127.0.0.1:1 --control-token-file " + lines, "--control: the token is not one word of printable ASCII, as a header has to be; use letters and digits\n"},
+		{"--control 127.0.0.1:1 --control-host=", `--control: host "": write a name or an address alone, without its port, as ci.internal`},
+		{"--control 127.0.0.1:1 --control-host ci:1", `--control: host "ci:1": write a name or an address alone, without its port, as ci.internal`},
+		{"--control 127.0.0.1:1 --listen 127.0.0.1:1", "--control 127.0.0.1:1: that is where injector dependency listens; choose another port\n"},
+		{"--control :1", "--control: address :1 is that of all networks; name the one that it is to be reached by, or 0.0.0.0\n"},
+		{"--control 127.0.0.1:65536", "--control: address 127.0.0.1:65536: write host:port, as 127.0.0.1:9900\n"},
 		{"--control 127.0.0.1:1 --lease 0s", `invalid argument "0s" for "--lease" flag: write a duration above 0, as 5s` + see},
 		{"--control 127.0.0.1:1 --lease 5", `invalid argument "5" for "--lease" flag: 5 has no unit`},
 		{"--max-active 0", `invalid argument "0" for "--max-active" flag: write a whole number from 1 on, as 10` + see},

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net"
@@ -18,7 +19,10 @@ import (
 func (f injectFlags) dependency() error {
 	var errs []error
 	errs = append(errs, f.phaseless())
-	host, _, err := net.SplitHostPort(f.listen)
+	host, port, err := net.SplitHostPort(f.listen)
+	if err == nil {
+		_, err = net.DefaultResolver.LookupPort(context.Background(), "tcp", port) // It reads a file at most.
+	}
 	ip := net.ParseIP(host)
 	switch {
 	case err != nil:
@@ -27,12 +31,7 @@ func (f injectFlags) dependency() error {
 		errs = append(errs, fmt.Errorf("--listen %s: inject listens on loopback only, as 127.0.0.1:9901", f.listen))
 	}
 	if f.upstream != "" || f.given("upstream") {
-		switch u, err := url.Parse(f.upstream); {
-		case err != nil || u.Host == "" || !slices.Contains([]string{"http", "https", "h2c"}, u.Scheme):
-			errs = append(errs, fmt.Errorf("--upstream %s: write the dependency's URL, as http://127.0.0.1:9902, or h2c://127.0.0.1:9902 for gRPC without TLS", f.upstream))
-		case u.Scheme == "h2c" && u.Port() == "":
-			errs = append(errs, fmt.Errorf("--upstream %s: it has no port; write it as h2c://127.0.0.1:50051", f.upstream))
-		}
+		errs = append(errs, checkUpstream(f.upstream))
 		for _, flag := range []string{"status", "body"} {
 			if f.given(flag) {
 				errs = append(errs, fmt.Errorf("--%s does not go with --upstream, which answers what no fault hits; leave out one of them", flag))
@@ -40,6 +39,28 @@ func (f injectFlags) dependency() error {
 		}
 	}
 	return errors.Join(errs...)
+}
+
+// checkUpstream checks the address of a real dependency.
+func checkUpstream(text string) error {
+	u, err := url.Parse(text)
+	switch {
+	case err != nil || u.Hostname() == "" || !slices.Contains([]string{"http", "https", "h2c"}, u.Scheme):
+		return fmt.Errorf("--upstream %s: write the dependency's URL, as http://127.0.0.1:9902, or h2c://127.0.0.1:9902 for gRPC without TLS", text)
+	case u.Scheme == "h2c" && u.Port() == "":
+		return fmt.Errorf("--upstream %s: it has no port; write it as h2c://127.0.0.1:50051", text)
+	case u.Port() != "" && !isPort(u.Port()):
+		return fmt.Errorf("--upstream %s: port %s is none; write one from 1 to 65535", text, u.Port())
+	case u.User != nil || u.RawQuery != "" || u.ForceQuery || u.Fragment != "":
+		return fmt.Errorf("--upstream %s: it has a user, query or fragment, which would be sent to nobody; write scheme, host, port and perhaps a path", u.Redacted())
+	}
+	return nil
+}
+
+// isPort reports whether a number is one that somebody can be called at.
+func isPort(text string) bool {
+	n, err := strconv.ParseUint(text, 10, 16)
+	return err == nil && n > 0
 }
 
 // phaseless checks for what is of the phases of an experiment.

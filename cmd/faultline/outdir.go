@@ -57,6 +57,9 @@ func givenFolder(dir string) error {
 // givenFile makes the folder of a file that a flag names, and finds out whether
 // [writeAtomic] will be able to write the file, before there is something to lose.
 func givenFile(path string) error {
+	if path == "" {
+		return errors.New("names no file; write one, or leave the flag out")
+	}
 	dir := filepath.Dir(path)
 	switch info, err := os.Stat(path); {
 	case err == nil && info.IsDir():

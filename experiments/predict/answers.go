@@ -2,8 +2,10 @@ package predict
 
 import (
 	"fmt"
+	"maps"
 	"net/http"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -19,6 +21,7 @@ import (
 const (
 	source         = "X-Faultline-Source"
 	sourcePrimary  = "primary"
+	sourceCache    = "cache"
 	sourceFallback = "fallback"
 	sourceNone     = "none"
 )
@@ -31,6 +34,8 @@ type words struct {
 	teller     match.Teller
 	classes    match.Classes
 	known      map[said]answer
+	empty      *fault.Respond         // of a fallback that has nothing
+	empties    map[int]*fault.Respond // that have nothing but a status
 	forbidden  []assert.FallbackForbidden
 	timeouts   map[string]time.Duration // of a service whose inside is not known, by injector
 }
@@ -50,7 +55,7 @@ func newWords(plan *experiments.Plan) (*words, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read the reasons: %w", err)
 	}
-	w := &words{classifier: c, teller: teller, classes: plan.Classes, known: map[said]answer{}}
+	w := &words{classifier: c, teller: teller, classes: plan.Classes, known: map[said]answer{}, empties: map[int]*fault.Respond{}}
 	w.timeouts, _ = timeouts(plan)
 	for _, a := range plan.Assertions {
 		if r, ok := a.Rule.(assert.FallbackForbidden); ok {
@@ -66,19 +71,37 @@ func (w *words) canned(r *fault.Respond, from string) answer {
 	if a, ok := w.known[key]; ok {
 		return a
 	}
+	a := w.read(r, from, nil)
+	w.known[key] = a
+	return a
+}
+
+// read classifies an answer that has further headers.
+func (w *words) read(r *fault.Respond, from string, more http.Header) answer {
 	header := http.Header{}
 	for k, v := range r.Headers {
 		header.Set(k, v)
 	}
+	maps.Copy(header, more)
 	header.Set(source, from)
-	a := answer{status: r.Status}
+	a := answer{status: r.Status, retryAfter: header.Get("Retry-After")}
+	if r.RetryAfter != nil && !r.RetryAfter.Date {
+		a.retryAfter = strconv.FormatInt(int64(r.RetryAfter.In/time.Second), 10)
+	}
 	if a.status == 0 {
 		a.status = http.StatusOK
 	}
 	a.class = w.classifier.Classify(a.status, header.Get, []byte(r.Body))
 	a.told = w.told(a.status, header.Get, []byte(r.Body))
-	w.known[key] = a
 	return a
+}
+
+// emptied is a fallback that has nothing and says that all is well.
+func (w *words) emptied(r *fault.Respond) *fault.Respond {
+	if w.empty == nil {
+		w.empty = &fault.Respond{Headers: r.Headers, Body: "[]"}
+	}
+	return w.empty
 }
 
 // bare classifies an answer that has nothing but a status.
@@ -120,39 +143,22 @@ func (w *words) primary(r *reply) answer {
 	return answer{status: http.StatusOK, class: match.Unclassified}
 }
 
-// reference is what faultline's own service answers.
-func (w *words) reference(s *experiments.Reference, o outcome, d defect) answer {
-	fallback := s.Fallback
-	if d.noFallback {
-		fallback = nil
-	}
-	switch {
-	case o.good:
-		return w.primary(&o.reply)
-	case fallback != nil:
-		return w.canned(fallback, sourceFallback)
-	case o.replied && o.reply.answer != nil:
-		return w.primary(&o.reply)
-	case o.refused, o.full:
-		return w.bare(http.StatusServiceUnavailable)
-	default:
-		return w.bare(http.StatusBadGateway)
-	}
-}
-
 // foreign is what a service answers whose inside is not known.
 func (w *words) foreign(r *request, o outcome, d defect) answer {
 	fallback, has := w.of(match.ClassFallback, http.StatusOK)
-	has = has && !d.noFallback && !w.forbids(r.target)
+	around := d.mutant.Around
+	has = has && !d.noFallback && !around.NoFallback && !w.forbids(r.target)
 	rejected, named := w.of(match.ClassRejected, http.StatusServiceUnavailable)
 	switch {
-	case o.good:
+	case o.good() && (!around.FallbackAlways || !has):
 		return w.primary(nil)
+	case has && around.EmptyFallback:
+		return w.bare(http.StatusOK)
 	case has:
 		return fallback
-	case (o.refused || o.full) && named:
+	case o.why == refused && named:
 		return rejected
-	case o.refused, o.full:
+	case o.why == refused:
 		return w.bare(http.StatusServiceUnavailable)
 	default:
 		return answer{status: http.StatusBadGateway, class: w.bare(http.StatusBadGateway).class}

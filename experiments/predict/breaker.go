@@ -6,6 +6,9 @@ import (
 
 	"github.com/faultline-go/faultline/assert"
 	"github.com/faultline-go/faultline/breakerref"
+	"github.com/faultline-go/faultline/breakerref/model"
+	"github.com/faultline-go/faultline/breakerref/mutant"
+	"github.com/faultline-go/faultline/target/match"
 )
 
 // breaker is one breaker as it is declared, but for a defect.
@@ -14,15 +17,21 @@ type breaker struct {
 	name     string
 	instance string
 	declared breakerref.Config
-	machine  *breakerref.Machine
+	failure  match.Failure // what it counts
+	made     mutant.Made
 	defect   defect // the zero value where it is another breaker's
 	state    breakerref.State
-	refused  int
 	seen     int // outcomes in the phase of defect.opensIn
 	counted  int // outcomes since the phase's start or the last close
 	during   int // the phase of counted
 	skipped  int // outcomes that were to open it, in a row
+	tally    tally
+	cut      time.Duration            // of what the breaker gives a call; 0: no limit
+	waiting  map[model.Token][]func() // who asks anew when that call is over
 }
+
+// tally is what a breaker has counted since its launch.
+type tally struct{ rejected, admitted, failed int }
 
 // change is a change of a breaker's state.
 type change struct {
@@ -34,76 +43,83 @@ type change struct {
 
 // permit is what a breaker said to a call.
 type permit struct {
-	ok    bool
-	stray bool // let through by a defect: the machine does not know of it
-	half  bool // as a probe
-	at    time.Duration
+	mutant.Permit
+
+	at time.Duration
 }
 
 func newBreaker(w *playing, b assert.Breaker, instance string) (*breaker, error) {
-	out := &breaker{playing: w, name: b.Name, instance: instance, declared: b.Config}
+	out := &breaker{playing: w, name: b.Name, instance: instance, declared: b.Config, failure: b.Failure, waiting: map[model.Token][]func(){}}
 	config := b.Config
-	if w.defect.breaker == b.Name {
+	if w.defect.concernsBreaker(b.Name) {
 		out.defect = w.defect
 		if w.defect.config != nil {
 			w.defect.config(&config)
 		}
 	}
-	m, err := breakerref.New(config, w.clock())
+	m := out.defect.mutant
+	other := m.BaseModel(config)
+	if other == nil && out.defect.leavesModel() {
+		other = out.modelled(b)
+	}
+	made, err := m.Build(config, other, w.clock())
 	if err != nil {
 		return nil, fmt.Errorf("play breaker %s: %w", b.Name, err)
 	}
-	out.machine, out.state = m, m.State()
+	if m.Breaker.Failure != nil {
+		m.Breaker.Failure(&out.failure)
+	}
+	if other != nil && !m.Around.NoTimeout {
+		out.cut = other.Count.Timeout
+	}
+	out.made, out.state = made, made.State()
 	return out, nil
 }
 
 // acquire asks for a call.
-func (b *breaker) acquire() permit {
-	p := permit{ok: b.machine.Acquire(b.clock()), at: b.now}
-	p.half = b.machine.State() == breakerref.HalfOpen
-	switch {
-	case p.ok && p.half && b.defect.closesAtOnce:
-		b.machine.Reset(b.clock())
-		p.ok, p.half = b.machine.Acquire(b.clock()), false
-	case !p.ok:
-		b.refused++
-		p.stray = b.defect.leakEvery > 0 && b.refused%b.defect.leakEvery == 0
-		p.ok = p.stray
+func (b *breaker) acquire() (permit, model.Answer) {
+	said, answer := b.made.Acquire(b.clock())
+	switch answer {
+	case model.Admitted:
+		b.tally.admitted++
+	case model.Rejected:
+		b.tally.rejected++
+	case model.Waits:
 	}
 	b.note()
-	return p
+	return permit{said, b.now}, answer
 }
 
-// record takes the outcome of a call that was let through.
-func (b *breaker) record(p permit, failed bool, took time.Duration) {
-	switch {
-	case p.stray || b.defect.neverOpens:
-		return
-	case p.half && b.defect.neverCloses:
-		failed = true
-	case p.half && b.defect.blind:
-		failed, took = false, 0
+// record takes the outcome of a call that was let through. masked tells that the call is
+// answered with the breaker's own error although it was made.
+func (b *breaker) record(p permit, o mutant.Outcome) (masked bool) {
+	if p.Stray {
+		return false
 	}
 	if b.during != b.phase {
 		b.during, b.counted = b.phase, 0
 	}
 	b.counted++
-	if b.tooLate(failed, took) {
-		return
+	if o.Failed {
+		b.tally.failed++
 	}
-	b.machine.Record(b.clock(), failed, took)
+	if b.tooLate(o) {
+		return false
+	}
+	masked = b.made.Record(b.clock(), p.Permit, o)
 	b.note()
 	b.opens()
+	return masked
 }
 
 // tooLate reports whether an outcome is overlooked that would open the breaker, which
 // then opens so many outcomes later.
-func (b *breaker) tooLate(failed bool, took time.Duration) bool {
-	if b.defect.late == 0 || b.machine.State() != breakerref.Closed {
+func (b *breaker) tooLate(o mutant.Outcome) bool {
+	if b.defect.late == 0 || b.made.State() != breakerref.Closed {
 		return false
 	}
-	right := b.machine.Clone()
-	right.Record(b.clock(), failed, took)
+	right := b.made.Library.Clone()
+	right.Record(b.clock(), o.Failed, o.Took)
 	switch {
 	case right.State() == breakerref.Closed:
 		return false
@@ -125,24 +141,26 @@ func (b *breaker) opens() {
 	if b.declared.WindowType == breakerref.CountBased {
 		enough = min(enough, b.declared.Window)
 	}
-	if b.seen == enough && b.machine.State() == breakerref.Closed {
-		_ = b.machine.Transition(b.clock(), breakerref.Open) // It may, from CLOSED.
+	if b.seen == enough && b.made.State() == breakerref.Closed {
+		_ = b.made.Library.Transition(b.clock(), breakerref.Open) // It may, from CLOSED.
 		b.note()
 	}
 }
 
-// release ends a call that was let through without an outcome.
-func (b *breaker) release(p permit) {
-	if !p.stray {
-		b.machine.Release(b.clock())
+// ignore ends a call that was let through and was not made.
+func (b *breaker) ignore(p permit) {
+	if !p.Stray {
+		b.made.Ignore(b.clock(), p.Permit)
 		b.note()
 	}
 }
 
 // note notes a change of state, and empties the machine's list of events.
 func (b *breaker) note() {
-	b.machine.Events()
-	to := b.machine.State()
+	if b.made.Library != nil {
+		b.made.Library.Events()
+	}
+	to := b.made.State()
 	if to == b.state {
 		return
 	}

@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/faultline-go/faultline/breakerref"
+	"github.com/faultline-go/faultline/breakerref/mutant"
+	"github.com/faultline-go/faultline/experiments"
 	"github.com/faultline-go/faultline/target/match"
 )
 
@@ -15,16 +17,15 @@ type defect struct {
 	says    string // what it does, for a person
 	breaker string // whose it is, for the ones of a breaker
 
-	config       func(*breakerref.Config) // a number is set wrongly
-	late         int                      // it opens so many outcomes too late
-	neverOpens   bool
-	leakEvery    int    // so many calls that it refuses, one goes through
-	opensIn      string // the phase in which it opens without a cause
-	closesAtOnce bool   // after its wait, without probes
-	neverCloses  bool   // probes count as failed
-	blind        bool   // probes count as good
+	config  func(*breakerref.Config) // a number is set wrongly
+	late    int                      // it opens so many outcomes too late
+	opensIn string                   // the phase in which it opens without a cause
+
+	mutant mutant.Mutant // a defect with a name
+	asked  bool          // it is asked what it thinks of itself
 
 	noFallback bool
+	around     func(*experiments.Reference) // what lies around a call is set wrongly
 
 	phase   string   // the following concern the calls of this phase only; empty: all
 	targets []string // and to these targets only; empty: all
@@ -36,6 +37,10 @@ type defect struct {
 	timeout  *time.Duration // towards the injector; 0: none
 	twice    bool           // every call is made twice, to the injector
 	silent   bool           // answers come from a cache
+
+	retry      func(*experiments.Retry) // towards the injector, it is changed
+	repeatsAll bool                     // towards it, also what must not be sent again is
+	clings     bool                     // it goes on for clients that have left
 }
 
 // errorClass is the class of answers that are errors.
@@ -46,13 +51,19 @@ func (d defect) concerns(r *request) bool {
 	return (d.phase == "" || d.phase == r.phase) && (len(d.targets) == 0 || slices.Contains(d.targets, r.target.Name))
 }
 
+// concernsBreaker reports whether the defect is one of a breaker: of all, where none is named
+// and it has a name itself.
+func (d defect) concernsBreaker(name string) bool {
+	return d.breaker == name || d.breaker == "" && d.mutant.Base != ""
+}
+
 // delays is how much later an answer comes.
 func (d defect) delays(r *request, refused bool) time.Duration {
 	switch {
 	case !d.concerns(r):
 		return 0
 	case refused:
-		return d.slow + d.tardy
+		return d.slow + d.tardy + d.mutant.Around.SlowReject
 	}
 	return d.slow
 }
@@ -75,7 +86,10 @@ func (d defect) repeats(injector string) bool { return d.twice && d.injector == 
 // patience is how long the service waits for an injector that it should wait for
 // so long.
 func (d defect) patience(injector string, declared time.Duration) time.Duration {
-	if d.timeout != nil && d.injector == injector {
+	switch {
+	case d.mutant.Around.NoTimeout:
+		return 0
+	case d.timeout != nil && d.injector == injector:
 		return *d.timeout
 	}
 	return declared

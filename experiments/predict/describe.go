@@ -186,7 +186,7 @@ func supposed(plan *experiments.Plan) []string {
 	if ref := plan.SUT.Reference; ref != nil {
 		return append(out, otherwise(plan, ref)...)
 	}
-	out = append(out, "it calls a dependency once, without retries")
+	out = append(out, repeatsSupposed(plan)...)
 	if hasFallback(plan) {
 		out = append(out, "what fails or is rejected is answered by its fallback")
 	} else {
@@ -225,20 +225,18 @@ func anyFault(plan *experiments.Plan, at []experiments.Injector, is func(fault.R
 // otherwise says where faultline's own service is set otherwise than is declared.
 func otherwise(plan *experiments.Plan, ref *experiments.Reference) []string {
 	var out []string
-	services := []*experiments.Reference{ref}
-	for _, r := range ref.Routes {
-		if r.Service != nil {
-			services = append(services, r.Service)
-		}
-	}
-	for _, s := range services {
+	for _, s := range services(ref) {
 		if s.Defect != "" {
 			out = append(out, fmt.Sprintf("sut.reference has the defect %s; played is one without", s.Defect))
 		}
 		for _, b := range plan.Breakers {
 			got, want := s.Breaker, b.Config
 			got.Name, want.Name = "", ""
-			if b.Injector == s.Injector && b.Declared && !reflect.DeepEqual(got, want) {
+			switch {
+			case b.Injector != s.Injector:
+			case s.Model != nil:
+				out = append(out, fmt.Sprintf("breaker %s is played as the %s that sut.reference has; breakers.%s is what is judged", b.Name, s.Model.Preset, b.Name))
+			case b.Declared && !reflect.DeepEqual(got, want):
 				out = append(out, fmt.Sprintf("sut.reference is set otherwise than breakers.%s says; played is what breakers.%s says", b.Name, b.Name))
 			}
 		}

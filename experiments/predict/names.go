@@ -62,14 +62,22 @@ func looksAt(plan *experiments.Plan, rule assert.Rule) (injector string, targets
 		return r.Injector, nil
 	case assert.DownstreamCalls:
 		return r.Injector, nil
+	case assert.DownstreamRate:
+		return r.Injector, r.Targets
+	case assert.DownstreamConcurrency:
+		return r.Injector, nil
 	case assert.Share:
 		return "", r.Targets
 	case assert.Latency:
 		return "", r.Targets
+	case assert.Isolation:
+		return "", r.Targets
+	case assert.SLO:
+		return "", r.Targets
 	case assert.FallbackForbidden:
 		return "", forbiddenTargets(plan, r)
 	}
-	return "", nil
+	return retriedAt(rule), nil
 }
 
 // breakersOf are the breakers whose states decide about an assertion: the one that
@@ -125,6 +133,10 @@ func named(r assert.Rule) string {
 	case assert.RecoveryTime:
 		return r.Breaker
 	case assert.DownstreamCalls:
+		return r.Breaker
+	case assert.HerdPeak:
+		return r.Breaker
+	case assert.HerdSync:
 		return r.Breaker
 	case assert.ReportedStateAgrees:
 		return r.Breaker

@@ -7,6 +7,7 @@ import (
 
 	"github.com/faultline-go/faultline/assert"
 	"github.com/faultline-go/faultline/breakerref"
+	"github.com/faultline-go/faultline/breakerref/mutant"
 	"github.com/faultline-go/faultline/experiments"
 	"github.com/faultline-go/faultline/target/match"
 )
@@ -21,13 +22,13 @@ func negatives(plan *experiments.Plan, a assert.Assertion, right run) []defect {
 	case assert.StaysClosed:
 		return []defect{opensIn(plan, r.Breaker, a.Phase)}
 	case assert.Leak:
-		return []defect{{breaker: r.Breaker, leakEvery: 10, says: "lets every tenth call through that it should reject"}}
+		return []defect{mutated("leak", r.Breaker, "lets every tenth call through that it should reject")}
 	case assert.OpenDuration:
 		return wrongWait(plan, r)
 	case assert.HalfOpenProbes:
 		return wrongProbes(r)
 	case assert.ReopensOnFailedProbe:
-		return []defect{{breaker: r.Breaker, blind: true, says: "closes although its probes failed"}}
+		return []defect{mutated("closes_on_failed_probes", r.Breaker, "closes although its probes failed")}
 	case assert.Closes:
 		return wrongClose(r)
 	case assert.NeverStuck:
@@ -39,6 +40,9 @@ func negatives(plan *experiments.Plan, a assert.Assertion, right run) []defect {
 	case assert.DownstreamCalls:
 		return wrongCalls(plan, r, a.Phase)
 	default:
+		if retriedAt(a.Rule) != "" {
+			return wrongRetries(plan, a.Rule)
+		}
 		return wrongAnswers(plan, a)
 	}
 }
@@ -64,7 +68,7 @@ func wrongAnswers(plan *experiments.Plan, a assert.Assertion) []defect {
 	if a.Rule == nil { // the steady state, which has no rule in the plan
 		return []defect{always(errorClass, a.Phase, nil)}
 	}
-	return nil
+	return wrongAround(plan, a)
 }
 
 // shares picks the defects of the bounds that are given.
@@ -133,12 +137,18 @@ func wrongOpening(r assert.Opens, right int) []defect {
 	return ds
 }
 
+// mutated is a mutant of a breaker.
+func mutated(name, breaker, says string) defect {
+	m, _ := mutant.Find(name) // Each is there: a test plays them.
+	return defect{breaker: breaker, mutant: m, says: says}
+}
+
 func neverOpens(breaker string) defect {
-	return defect{breaker: breaker, neverOpens: true, says: "never opens"}
+	return mutated("never_opens", breaker, "never opens")
 }
 
 func neverCloses(breaker string) defect {
-	return defect{breaker: breaker, neverCloses: true, says: "never closes again"}
+	return mutated("never_closes", breaker, "never closes again")
 }
 
 // opensIn opens without a cause in a phase; where none is named, in the first
@@ -229,7 +239,7 @@ func wrongCalls(plan *experiments.Plan, r assert.DownstreamCalls, phase string) 
 	low := defect{phase: phase, silent: true, says: "answers without calling " + r.Injector}
 	switch {
 	case r.When == assert.StateOpen:
-		high = defect{breaker: r.Breaker, leakEvery: 10, says: "lets every tenth call through that it should reject"}
+		high = mutated("leak", r.Breaker, "lets every tenth call through that it should reject")
 	case r.When == assert.StateHalfOpen:
 		high = defect{breaker: r.Breaker, config: func(c *breakerref.Config) { c.Permitted = math.MaxInt16 }, says: "lets every call through when half-open"}
 		low = defect{breaker: r.Breaker, config: func(c *breakerref.Config) { c.Permitted = 1 }, says: "lets one probe through"}

@@ -59,6 +59,9 @@ func unforeseen(plan *experiments.Plan, a assert.Assertion) (reason, remedy stri
 	if selfReported(a.Rule) {
 		return "what the service will say of itself is not known before it says it", "run it"
 	}
+	if what := undeclared(plan, a.Rule); what != "" {
+		return what + " is not declared", "run it"
+	}
 	for _, name := range lookedAt(plan, a) {
 		in := plan.Injectors[slices.IndexFunc(plan.Injectors, func(in experiments.Injector) bool { return in.Name == name })]
 		rules := until(plan, a.Phase, name)

@@ -1,8 +1,8 @@
 package predict
 
 import (
+	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/faultline-go/faultline/assert"
@@ -22,8 +22,9 @@ func (s *sut) replica(seq uint64) *instance { return s.instances[seq%uint64(len(
 type instance struct {
 	*playing
 	name     string
-	breakers map[string]*breaker // by name
-	ways     map[string]*way     // by injector; of faultline's own service, by route and injector
+	breakers map[string]*breaker             // by name
+	ways     map[*experiments.Reference]*way // of faultline's own service
+	guessed  map[string]*way                 // of another one, by injector
 	workers  *room
 	words    *words
 }
@@ -33,13 +34,15 @@ type request struct {
 	call      int // its index in the trace
 	id, phase string
 	target    match.Target
+	waits     *scope // how long its client does
 }
 
 // answer is what a client gets.
 type answer struct {
-	status int
-	class  string
-	err    trace.ErrKind
+	status     int
+	class      string
+	err        trace.ErrKind
+	retryAfter string // that header
 
 	told *trace.Told
 }
@@ -58,11 +61,11 @@ func newSUT(w *playing) (*sut, error) {
 	}
 	s := &sut{}
 	for _, name := range names {
-		in := &instance{playing: w, name: name, breakers: map[string]*breaker{}, ways: map[string]*way{}, words: words}
-		if ref := w.plan.SUT.Reference; ref != nil {
-			in.workers = newRoom(ref.Workers)
-		}
+		in := &instance{playing: w, name: name, breakers: map[string]*breaker{}, guessed: map[string]*way{}, words: words}
 		if err := s.arm(in); err != nil {
+			return nil, err
+		}
+		if err := errors.Join(in.reference(), in.foreign()); err != nil {
 			return nil, err
 		}
 		s.instances = append(s.instances, in)
@@ -85,12 +88,48 @@ func (s *sut) arm(in *instance) error {
 	return nil
 }
 
+// reference prepares the ways of faultline's own service.
+func (in *instance) reference() (err error) {
+	ref := in.plan.SUT.Reference
+	if ref == nil {
+		return nil
+	}
+	in.workers = newRoom(ref.Workers)
+	in.ways = map[*experiments.Reference]*way{}
+	for _, s := range services(ref) {
+		set := *s
+		if in.defect.around != nil {
+			in.defect.around(&set)
+		}
+		if in.ways[s], err = newWay(in, &set); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // nameOf is the instance whose breaker it is: of a shared one, none.
 func nameOf(b assert.Breaker, instance string) string {
 	if b.Shared {
 		return ""
 	}
 	return instance
+}
+
+// foreign prepares the ways of a service whose inside is not known.
+func (in *instance) foreign() error {
+	if in.plan.SUT.Reference != nil {
+		return nil
+	}
+	for i := range in.plan.Injectors {
+		name := in.plan.Injectors[i].Name
+		way, err := newWay(in, in.guess(name))
+		if err != nil {
+			return fmt.Errorf("guess the retries that assertions ask for: %w", err)
+		}
+		in.guessed[name] = way
+	}
+	return nil
 }
 
 // serve is one request at the service; done is called once with the answer, if
@@ -121,21 +160,27 @@ func (in *instance) ask(r *request, done func(a answer, refused bool)) {
 			done(in.words.canned(canned, sourcePrimary), false)
 			return
 		}
-		in.wayOf(service).ask(r, func(o outcome) { done(in.words.reference(service, o, in.defect), o.refused) })
+		way := in.wayOf(service)
+		way.ask(r, func(o outcome) {
+			if o.why == limited && in.defect.mutant.Around.MutesLimited {
+				return // Its client gives up some day.
+			}
+			done(in.words.reference(service, o, way.remember(r, o), in.defect), o.why == refused)
+		})
 		return
 	}
-	in.askAll(r, r.target.DependsOn, outcome{good: true}, done)
+	in.askAll(r, r.target.DependsOn, fine(), done)
 }
 
 // askAll asks what is left of the dependencies of a service whose inside is not
 // known. The first that fails decides the answer.
 func (in *instance) askAll(r *request, left []string, first outcome, done func(a answer, refused bool)) {
 	if len(left) == 0 {
-		done(in.words.foreign(r, first, in.defect), first.refused)
+		done(in.words.foreign(r, first, in.defect), first.why == refused)
 		return
 	}
-	in.wayOf(&experiments.Reference{Injector: left[0], Timeout: in.words.timeouts[left[0]]}).ask(r, func(o outcome) {
-		if first.good {
+	in.wayTo(left[0]).ask(r, func(o outcome) {
+		if first.good() {
 			first = o
 		}
 		in.askAll(r, left[1:], first, done)
@@ -150,147 +195,6 @@ func routed(ref *experiments.Reference, path string) (*experiments.Reference, *f
 		}
 	}
 	return ref, nil
-}
-
-// way is how an instance calls one dependency.
-type way struct {
-	in             *instance
-	dep            *dependency
-	service        *experiments.Reference
-	pool, bulkhead *room
-}
-
-// wayOf returns the way that a service has to its dependency; there is one for each.
-func (in *instance) wayOf(s *experiments.Reference) *way {
-	key := s.Injector
-	if ref := in.plan.SUT.Reference; ref != nil {
-		for i := range ref.Routes {
-			if ref.Routes[i].Service == s {
-				key = fmt.Sprintf("%s %d", s.Injector, i)
-			}
-		}
-	}
-	if in.ways[key] == nil {
-		in.ways[key] = &way{in: in, dep: in.dep(s.Injector), service: s, pool: newRoom(s.Pool), bulkhead: newRoom(s.Bulkhead)}
-	}
-	return in.ways[key]
-}
-
-// outcome is what came of asking a dependency.
-type outcome struct {
-	good    bool
-	refused bool // by the breaker
-	full    bool // by the bulkhead
-	replied bool // reply holds what the dependency did
-	reply   reply
-}
-
-// ask makes a call, with as many attempts as it needs and may have.
-func (w *way) ask(r *request, done func(outcome)) {
-	attempts := max(1, w.service.Attempts)
-	var try func(n int)
-	try = func(n int) {
-		w.attempt(r, func(o outcome) {
-			if o.good || o.refused || n >= attempts {
-				done(o)
-				return
-			}
-			w.in.after(w.service.RetryWait, func() { try(n + 1) })
-		})
-	}
-	if w.in.defect.repeats(w.dep.in.Name) {
-		w.attempt(r, func(outcome) { try(1) })
-		return
-	}
-	try(1)
-}
-
-// declared finds the breaker that a request asks on this way. It is nil where it is
-// not declared, as then nothing is known of it.
-func (w *way) declared(r *request) (*breaker, match.Failure) {
-	for _, b := range w.in.plan.Breakers {
-		if b.Injector == w.dep.in.Name && slices.Contains(b.Targets, r.target.Name) {
-			if !b.Declared {
-				return nil, b.Failure
-			}
-			return w.in.breakers[b.Name], b.Failure
-		}
-	}
-	return nil, match.DefaultFailure()
-}
-
-// attempt asks the breaker and then the dependency.
-func (w *way) attempt(r *request, done func(outcome)) {
-	b, failure := w.declared(r)
-	p := permit{ok: true, at: w.in.now}
-	if b != nil {
-		p = b.acquire()
-	}
-	if !p.ok {
-		done(outcome{refused: true})
-		return
-	}
-	if !w.bulkhead.try() {
-		if b != nil {
-			b.release(p)
-		}
-		done(outcome{full: true})
-		return
-	}
-	w.exchange(r, func(rep reply, replied bool) {
-		w.bulkhead.leave()
-		took := w.in.now - p.at
-		bad := failure.Abandon
-		if replied {
-			bad = failed(failure, rep)
-		}
-		bad = bad || failure.Slow > 0 && took > failure.Slow
-		if b != nil {
-			b.record(p, bad, took)
-		}
-		done(outcome{good: !bad && replied && rep.outcome == trace.OutcomeAnswered, replied: replied, reply: rep})
-	})
-}
-
-// exchange sends a request and tells how it ended: by a reply, or by the service's
-// patience.
-func (w *way) exchange(r *request, over func(rep reply, replied bool)) {
-	in, ended := w.in, false
-	var leave func()
-	sent := false
-	end := func(rep reply, replied bool) {
-		if ended {
-			return
-		}
-		ended = true
-		if sent {
-			w.pool.leave()
-		}
-		over(rep, replied)
-	}
-	w.pool.enter(func() {
-		if ended { // It was given up while it waited for a connection.
-			w.pool.leave()
-			return
-		}
-		sent = true
-		in.after(hop, func() {
-			leave = w.dep.arrive(r, func(rep reply) { in.after(hop, func() { end(rep, true) }) })
-		})
-	})
-	if timeout := in.defect.patience(w.dep.in.Name, w.service.Timeout); timeout > 0 {
-		in.agenda.queue(in.now, timeout, func() {
-			if ended {
-				return
-			}
-			end(reply{}, false)
-			in.after(hop, func() {
-				if leave != nil {
-					leave()
-				}
-			})
-		})
-	}
 }
 
 // room is a number of places; nil has no end of them.
@@ -354,6 +258,9 @@ func timeouts(plan *experiments.Plan) (by map[string]time.Duration, guessed []ex
 		}
 	}
 	for _, in := range plan.Injectors {
+		if by[in.Name] == 0 {
+			by[in.Name] = outlasting(plan, in.Name)
+		}
 		if by[in.Name] == 0 {
 			by[in.Name] = plan.Timeout / 2
 			guessed = append(guessed, in)

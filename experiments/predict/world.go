@@ -40,6 +40,7 @@ type playing struct {
 	live    *live
 	phase   int // its index in the plan
 	under   int // calls under way
+	idle    ports
 	played  []played
 	changes []change // of the breakers' true states
 }
@@ -90,12 +91,20 @@ func play(plan *experiments.Plan, own time.Duration, d defect, calls int) (run, 
 	if plan.SUT.Reference != nil || plan.SUT.Launch != nil {
 		w.mark(trace.MarkLaunch, "", "")
 	}
-	w.at(time.Millisecond, func() { w.probe(w.probes(), func() { w.enter(0) }) })
+	w.at(time.Millisecond, func() { w.probe(w.probes(), w.begin) })
 	for e, ok := w.agenda.next(); ok; e, ok = w.agenda.next() {
 		w.now = e.at
 		e.do()
 	}
 	return run{w.trace, w.played, w.changes}, nil
+}
+
+// begin begins the load.
+func (w *playing) begin() {
+	if w.defect.asked {
+		w.interview()
+	}
+	w.enter(0)
 }
 
 // dep finds a dependency by its name.
@@ -110,8 +119,13 @@ func (w *playing) at(t time.Duration, do func()) { w.agenda.add(max(t, w.now), d
 // at the instant of something else, so that what is apart in the real world is
 // apart here.
 func (w *playing) after(d time.Duration, do func()) {
+	w.at(w.now+d+w.shift(d/10+999), do)
+}
+
+// shift is another duration up to most each time.
+func (w *playing) shift(most time.Duration) time.Duration {
 	w.draws++
-	w.at(w.now+d+pace.Between(pace.Draw(w.plan.Seed, w.draws), 0, d/10+999), do)
+	return pace.Between(pace.Draw(w.plan.Seed, w.draws), 0, most)
 }
 
 func (w *playing) mark(k trace.MarkKind, subject, text string) {
@@ -197,6 +211,24 @@ func (w *playing) leave(i int, from time.Duration, planned, sent, saturated int)
 	w.after(0, func() { w.enter(i + 1) })
 }
 
+// ports are the connections on which nothing is under way, by the client's end.
+type ports struct {
+	free  []int
+	taken int
+}
+
+// take takes the one that was used last, or a new one.
+func (p *ports) take() int {
+	if n := len(p.free); n > 0 {
+		port := p.free[n-1]
+		p.free = p.free[:n-1]
+		return port
+	}
+	const first = 1024
+	p.taken++
+	return first + p.taken
+}
+
 // order is one call to be made.
 type order struct {
 	phase  string
@@ -210,10 +242,10 @@ func (w *playing) call(o order, over func()) {
 	n := len(w.trace.Calls)
 	in := w.sut.replica(o.seq)
 	r := &request{
-		call: n, id: o.phase + "/" + strconv.FormatUint(o.seq, 10), phase: o.phase, target: o.target,
+		call: n, id: o.phase + "/" + strconv.FormatUint(o.seq, 10), phase: o.phase, target: o.target, waits: &scope{},
 	}
 	w.trace.Calls = append(w.trace.Calls, trace.Call{
-		ID: r.id, Phase: o.phase, Target: o.target.Name, Sched: o.due, Send: w.now, First: trace.None, Instance: in.name,
+		ID: r.id, Phase: o.phase, Target: o.target.Name, Sched: o.due, Send: w.now, First: trace.None, Instance: in.name, Port: w.idle.take(),
 	})
 	w.reached = append(w.reached, make([]bool, len(w.deps))...)
 	w.under++
@@ -228,10 +260,11 @@ func (w *playing) call(o order, over func()) {
 		ended = true
 		w.under--
 		c := &w.trace.Calls[n]
-		c.End, c.Status, c.Class, c.Err = w.now, a.status, a.class, a.err
+		c.End, c.Status, c.Class, c.Err, c.RetryAfter = w.now, a.status, a.class, a.err, a.retryAfter
 		c.Told = a.told
 		if a.err == trace.ErrNone {
 			c.First = w.now
+			w.idle.free = append(w.idle.free, c.Port)
 		}
 		w.live.ended(w, n)
 		over()
@@ -239,5 +272,10 @@ func (w *playing) call(o order, over func()) {
 	w.after(hop, func() {
 		in.serve(r, func(a answer) { w.after(hop, func() { end(a) }) })
 	})
-	w.agenda.queue(w.now, w.plan.Timeout, func() { end(answer{class: match.Unclassified, err: trace.ErrTimeout}) })
+	w.agenda.queue(w.now, w.plan.Timeout, func() {
+		if !ended {
+			w.after(hop, r.waits.end)
+		}
+		end(answer{class: match.Unclassified, err: trace.ErrTimeout})
+	})
 }

@@ -199,11 +199,11 @@ sut: { base_url: SUT }
 injectors: { charges: { listen: 127.0.0.1:PORT, tls: { protocols: [h2], ca_file: CA }, stub: { grpc: { messages: "" } } } }
 correlate: { order: [aggregate] }
 load: { timeout: 5s, targets: [ { name: pay, path: /pay } ] }
-breakers: { charges: { window: 10, minimum_calls: 10, failure_rate: 50%, wait: 300ms, permitted_calls: 3 } }
+breakers: { charges: { window: 10, minimum_calls: 10, failure_rate: 50%, wait: 1s, permitted_calls: 3 } }
 phases:
   - { name: healthy, load: { calls: 30 } }
   - { name: alerts, load: { calls: 40, gap: 2ms, until: open }, faults: [ { tls: { alert: 40 } } ] }
-  - { name: rest, pause: 400ms }
+  - { name: rest, pause: 1200ms }
   - { name: again, load: { calls: 30 } }
   - { name: expired, load: { calls: 20 }, faults: [ { first: 4, tls: expired } ] }
 assert:
@@ -237,7 +237,8 @@ func TestUntrustedCertificate(t *testing.T) {
 // service needs it, and a handshake that fails is a failure of the dependency.
 func TestTLS(t *testing.T) {
 	ca := filepath.Join(t.TempDir(), "below", "ca.pem")
-	out, by := live(t, strings.Replace(handshakes, "CA", ca, 1), "https", func() (*http.Transport, error) {
+	// A wait of a second, so that a slow machine calls again before it is over.
+	out, by := liveWith(t, strings.Replace(handshakes, "CA", ca, 1), "https", &caller{wait: time.Second, client: func() (*http.Transport, error) {
 		pem, err := os.ReadFile(ca)
 		if err != nil {
 			return nil, err
@@ -245,7 +246,7 @@ func TestTLS(t *testing.T) {
 		pool := x509.NewCertPool()
 		pool.AppendCertsFromPEM(pem)
 		return trusting(pool), nil
-	})
+	}})
 	passes(t, out)
 	alerts := ends(by["alerts"])
 	if n := alerts["eof 0 alerts/0"]; n < 5 || len(alerts) != 1 {

@@ -2,12 +2,13 @@ package run
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"math"
 
-	"github.com/faultline-go/faultline/breakerref/bulkhead"
 	"github.com/faultline-go/faultline/breakerref/model"
+	"github.com/faultline-go/faultline/breakerref/mutant"
 	"github.com/faultline-go/faultline/breakerref/proxy"
-	"github.com/faultline-go/faultline/breakerref/retry"
 	"github.com/faultline-go/faultline/experiments"
 	"github.com/faultline-go/faultline/injector/fault"
 	"github.com/faultline-go/faultline/target/trace"
@@ -15,17 +16,9 @@ import (
 
 // startReference runs faultline's own service in this process.
 func (r *runner) startReference(ctx context.Context, ref experiments.Reference) error {
-	cfg := proxy.Config{
-		Addr: "127.0.0.1:0", Listen: r.opt.Listen, Dial: r.opt.Dial, Logger: r.log,
-		Service: r.service(ref), Workers: ref.Workers, Actuator: asksActuator(r.plan),
-	}
-	for _, route := range ref.Routes {
-		made := proxy.Route{Path: route.Path, Respond: answer(route.Respond)}
-		if route.Service != nil {
-			s := r.service(*route.Service)
-			made.Service = &s
-		}
-		cfg.Routes = append(cfg.Routes, made)
+	cfg, err := r.reference(ref)
+	if err != nil {
+		return &PreconditionError{What: "reference service: " + err.Error()}
 	}
 	p, err := proxy.Start(ctx, cfg)
 	if err != nil {
@@ -36,12 +29,46 @@ func (r *runner) startReference(ctx context.Context, ref experiments.Reference) 
 	return nil
 }
 
-// service is how the reference service calls one of its dependencies.
-func (r *runner) service(ref experiments.Reference) proxy.Service {
-	return proxy.Service{
-		Upstream: overHTTP(r.live.injectors[ref.Injector]), Breaker: ref.Breaker, Model: ejecting(ref.Ejection), Failure: ref.Failure, Timeout: ref.Timeout,
-		Fallback: answer(ref.Fallback), Pool: ref.Pool, Policies: policies(ref), Defect: proxy.Defect(ref.Defect), Paging: paging(ref.Paging),
+// reference is what it is set to.
+func (r *runner) reference(ref experiments.Reference) (proxy.Config, error) {
+	main, err := r.service(ref)
+	cfg := proxy.Config{
+		Addr: "127.0.0.1:0", Listen: r.opt.Listen, Dial: r.opt.Dial, Logger: r.log,
+		Service: main, Workers: ref.Workers, Actuator: asksActuator(r.plan),
 	}
+	for _, route := range ref.Routes {
+		made := proxy.Route{Path: route.Path, Respond: answer(route.Respond)}
+		if route.Service != nil {
+			s, wrong := r.service(*route.Service)
+			made.Service, err = &s, errors.Join(err, wrong)
+		}
+		cfg.Routes = append(cfg.Routes, made)
+	}
+	return cfg, err
+}
+
+// service is how the reference service calls one of its dependencies.
+func (r *runner) service(ref experiments.Reference) (proxy.Service, error) {
+	wrong, _ := mutant.Find(ref.Defect) // It may break the rule of another breaker than Resilience4j's.
+	s := proxy.Service{
+		Model:    wrong.BaseModel(ref.Breaker),
+		Upstream: overHTTP(r.live.injectors[ref.Injector]), Breaker: ref.Breaker, Failure: ref.Failure, Timeout: ref.Timeout,
+		Fallback: answer(ref.Fallback), Pool: ref.Pool, Policies: policies(ref, r.plan.Seed), Defect: proxy.Defect(ref.Defect), Paging: paging(ref.Paging),
+	}
+	if c := ref.Cache; c != nil {
+		s.CacheGood, s.CacheMaxAge = c.Answers, c.MaxAge
+	}
+	if ref.Model != nil {
+		other, err := ref.Model.Config()
+		if err != nil {
+			return s, fmt.Errorf("its breaker: %w", err)
+		}
+		s.Model = &other
+	}
+	if ref.Ejection != nil {
+		s.Model = ejecting(ref.Ejection)
+	}
+	return s, nil
 }
 
 // ejecting is the model of a proxy that ejects its only host, or none.
@@ -62,17 +89,6 @@ func paging(p *experiments.Paging) *proxy.Paging {
 		return nil
 	}
 	return &proxy.Paging{Items: p.Items, Page: p.Page, Switch: proxy.Switch(p.OnSwitch)}
-}
-
-// policies are what the reference service has around its breaker.
-func policies(ref experiments.Reference) (p proxy.Policies) {
-	if ref.Attempts > 1 {
-		p.Retry = &retry.Config{MaxAttempts: ref.Attempts, Wait: ref.RetryWait}
-	}
-	if ref.Bulkhead > 0 {
-		p.Bulkhead = &bulkhead.SemaphoreConfig{MaxConcurrentCalls: ref.Bulkhead}
-	}
-	return p
 }
 
 // answer is a canned answer, or none.

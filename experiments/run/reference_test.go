@@ -212,16 +212,28 @@ func TestReferenceServiceIsBuiltAsWritten(t *testing.T) {
 		part, path, faults string
 		want               seenOfCalls
 	}{
-		"nothing":            {"", "/first", "", seenOfCalls{Main: 24, AtOnce: 12, Good: 24}},
-		"pool":               {"pool: 2", "/first", "", seenOfCalls{Main: 24, AtOnce: 2, Good: 24}},
-		"bulkhead":           {"bulkhead: 3", "/first", "", seenOfCalls{Main: 3, AtOnce: 3, Good: 3}},
-		"workers":            {"workers: 4", "/first", "", seenOfCalls{Main: 24, AtOnce: 4, Good: 24}},
-		"retry":              {"retry: { attempts: 3 }", "/first", failing, seenOfCalls{Main: 72, AtOnce: 12}},
-		"retry wait":         {"retry: { attempts: 2, wait: 2s }", "/first", failing, seenOfCalls{Main: 48, AtOnce: 12, Slow: 24}},
-		"defect":             {"defect: no_timeout\n    timeout: 10ms", "/first", "", seenOfCalls{Main: 24, AtOnce: 12, Good: 24}},
-		"another dependency": {"bulkhead: 1\n    timeout: 10ms\n    " + routes, "/pay/1", "", seenOfCalls{Other: 24, AtOnce: 12, Good: 24}},
-		"no dependency":      {routes, "/browse", "", seenOfCalls{Good: 24}},
-	} {
+		"nothing":             {"", "/first", "", seenOfCalls{Main: 24, AtOnce: 12, Good: 24}},
+		"pool":                {"pool: 2", "/first", "", seenOfCalls{Main: 24, AtOnce: 2, Good: 24}},
+		"bulkhead":            {"bulkhead: 3", "/first", "", seenOfCalls{Main: 3, AtOnce: 3, Good: 3}},
+		"workers":             {"workers: 4", "/first", "", seenOfCalls{Main: 24, AtOnce: 4, Good: 24}},
+		"retry":               {"retry: { attempts: 3 }", "/first", failing, seenOfCalls{Main: 72, AtOnce: 12}},
+		"retry wait":          {"retry: { attempts: 2, wait: 2s }", "/first", failing, seenOfCalls{Main: 48, AtOnce: 12, Slow: 24}},
+		"retry of nothing":    {"retry: { attempts: 3, on: 502 }", "/first", failing, seenOfCalls{Main: 24, AtOnce: 12}},
+		"retry of posts":      {"retry: { attempts: 3, methods: POST }", "/first", failing, seenOfCalls{Main: 24, AtOnce: 12}},
+		"retry that grows":    {"retry: { attempts: 3, wait: { first: 300ms, factor: 3 } }", "/first", failing, seenOfCalls{Main: 72, AtOnce: 12, Slow: 24}},
+		"budget of retries":   {"retry: { attempts: 3, budget: { ratio: 0%, min_per_second: 1, window: 5s } }", "/first", failing, seenOfCalls{Main: 29, AtOnce: 12}},
+		"rate limiter":        {"rate_limiter: { kind: token_bucket, limit: 1, burst: 7 }", "/first", "", seenOfCalls{Main: 5, AtOnce: 5, Good: 5}},
+		"limiter by tenant":   {"rate_limiter: { kind: sliding_log, limit: 2, by: traceparent }", "/first", "", seenOfCalls{Main: 24, AtOnce: 12, Good: 24}},
+		"time limiter":        {"time_limiter: { timeout: 20ms, cancel: false }", "/first", "", seenOfCalls{Main: 24, AtOnce: 24}},
+		"bulkhead that waits": {"bulkhead: { max: 4, wait: 10s }", "/first", "", seenOfCalls{Main: 24, AtOnce: 4, Good: 24}},
+		"threads":             {"bulkhead: { max: 3, queue: 4 }", "/first", "", seenOfCalls{Main: 7, AtOnce: 3, Good: 7}},
+		"order":               {"rate_limiter: { kind: sliding_log, limit: 30 }\n    retry: { attempts: 3 }\n    order: [rate_limiter, breaker, retry]", "/first", failing, seenOfCalls{Main: 72, AtOnce: 12}},
+		"default order":       {"rate_limiter: { kind: sliding_log, limit: 30 }\n    retry: { attempts: 3 }", "/first", failing, seenOfCalls{Main: 28, AtOnce: 12}},
+		"cache":               {"cache: { answers: 5 }", "/first", ", faults: [ { injector: main, after: 10, respond: { status: 503 }, latency: { fixed: 50ms } } ]", seenOfCalls{Main: 24, AtOnce: 12, Good: 24}},
+		"defect":              {"defect: no_timeout\n    timeout: 10ms", "/first", "", seenOfCalls{Main: 24, AtOnce: 12, Good: 24}},
+		"another dependency":  {"bulkhead: 1\n    timeout: 10ms\n    " + routes, "/pay/1", "", seenOfCalls{Other: 24, AtOnce: 12, Good: 24}},
+		"no dependency":       {routes, "/browse", "", seenOfCalls{Good: 24}},
+	} { // Two calls, the probes, come before: they take two permits.
 		t.Run(name, func(t *testing.T) {
 			depends := map[string]string{"/first": "main", "/pay/1": "other"}[c.path]
 			src := strings.NewReplacer("PART", c.part, "PATH", c.path, "DEPENDS", depends, "FAULTS", c.faults).Replace(wiringExperiment)

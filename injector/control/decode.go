@@ -11,6 +11,7 @@ import (
 	"reflect"
 	"strings"
 	"time"
+	"unicode"
 	"unicode/utf8"
 )
 
@@ -89,7 +90,7 @@ const mostDepth = 64
 
 // noTwins reads one JSON value, and refuses an object with a key that it has already, of
 // which a decoder would silently take one. Keys that differ in the case of letters are the
-// same to the decoder.
+// same to the decoder, see folded.
 func noTwins(text []byte) error {
 	dec := json.NewDecoder(bytes.NewReader(text))
 	dec.UseNumber()
@@ -134,12 +135,24 @@ func (n *nesting) take(token json.Token) error {
 
 // add notes a key of the innermost object.
 func (n *nesting) add(key string) error {
-	keys, name := n.open[len(n.open)-1], strings.ToLower(key)
+	keys, name := n.open[len(n.open)-1], folded(key)
 	if keys[name] {
 		return fmt.Errorf("the body has the key %q twice in an object", key)
 	}
 	keys[name] = true
 	return nil
+}
+
+// folded is what keys have in common that are the same to encoding/json: Unicode has letters outside of ASCII
+// that are other cases of such within, the long s and the Kelvin sign.
+func folded(key string) string {
+	return strings.Map(func(r rune) rune {
+		least := r
+		for next := unicode.SimpleFold(r); next != r; next = unicode.SimpleFold(next) {
+			least = min(least, next)
+		}
+		return least
+	}, key)
 }
 
 // nest opens or closes an object or array.

@@ -18,6 +18,17 @@ func isLoopback(host string) bool {
 	return strings.EqualFold(host, "localhost") || ip != nil && ip.IsLoopback()
 }
 
+// whereIs says what is wrong with where a listener listens that was to be on loopback: what localhost is,
+// this machine's files say.
+func whereIs(asked string, ln net.Listener) error {
+	host, _, _ := net.SplitHostPort(asked) // It was checked.
+	at, ok := ln.Addr().(*net.TCPAddr)
+	if !ok || !isLoopback(host) || at.IP.IsLoopback() {
+		return nil
+	}
+	return fmt.Errorf("address %s: %s is %v here, which is not on loopback; write 127.0.0.1", asked, host, at.IP)
+}
+
 // guard refuses who must not be served.
 func (s *Server) guard(r *http.Request) *problem {
 	host := hostOf(r.Host)
@@ -28,7 +39,7 @@ func (s *Server) guard(r *http.Request) *problem {
 	if origin := r.Header.Values("Origin"); len(origin) > 1 || len(origin) == 1 && !sameOrigin(origin[0], r.Host) {
 		return refuse(http.StatusForbidden, "foreign_origin", "the request comes from another site's page")
 	}
-	if site := r.Header.Get("Sec-Fetch-Site"); site != "" && site != "same-origin" && site != "none" {
+	if slices.ContainsFunc(r.Header.Values("Sec-Fetch-Site"), func(site string) bool { return site != "same-origin" && site != "none" }) {
 		return refuse(http.StatusForbidden, "foreign_origin", "the request comes from another site's page")
 	}
 	if s.cfg.Token != "" && !s.bears(r) {
@@ -54,7 +65,11 @@ func sameOrigin(origin, host string) bool {
 // bears reports whether the request has the token. Neither its length nor its beginning
 // can be found out by how long that takes.
 func (s *Server) bears(r *http.Request) bool {
-	scheme, token, _ := strings.Cut(r.Header.Get("Authorization"), " ")
+	said := r.Header.Values("Authorization")
+	if len(said) != 1 { // Of two, something in between may have looked at the other.
+		return false
+	}
+	scheme, token, _ := strings.Cut(said[0], " ")
 	given, want := sha256.Sum256([]byte(token)), sha256.Sum256([]byte(s.cfg.Token))
 	return strings.EqualFold(scheme, "Bearer") && subtle.ConstantTimeCompare(given[:], want[:]) == 1
 }

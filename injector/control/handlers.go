@@ -76,10 +76,20 @@ func (s *Server) state() State {
 		Epoch: s.cfg.Recorder.Epoch(), Now: s.cfg.Recorder.Since(time.Now()), Recorded: s.cfg.Recorder.Recorded(), Order: s.order(),
 	}
 	for _, i := range s.cfg.Injectors {
-		tag, _ := etag(i)
-		st.Injectors = append(st.Injectors, Injector{State: i.State(), ETag: tag})
+		st.Injectors = append(st.Injectors, stateOf(i))
 	}
 	return st
+}
+
+// stateOf is one injector's part, of one plan: a tag that goes with another one would let somebody replace
+// what he has not seen.
+func stateOf(i *injector.Injector) Injector {
+	for {
+		tag, version := etag(i)
+		if st := i.State(); st.Plan == version {
+			return Injector{State: st, ETag: tag}
+		}
+	}
 }
 
 // order is that of the phases.
@@ -148,9 +158,9 @@ func (s *Server) putPlan(w http.ResponseWriter, r *http.Request) (*result, *prob
 		}
 	}
 	version := uint64(0)
-	if r.Header.Get("If-Match") != "" {
+	if conditions := r.Header.Values("If-Match"); len(conditions) > 0 { // Also one that says nothing is a condition.
 		tag, now := etag(i)
-		if !matches(r.Header.Values("If-Match"), tag) {
+		if !matches(conditions, tag) {
 			return nil, stale(tag)
 		}
 		version = now
@@ -158,8 +168,8 @@ func (s *Server) putPlan(w http.ResponseWriter, r *http.Request) (*result, *prob
 	if p := tooMany(script); p != nil {
 		return nil, p
 	}
-	now, err := i.ReplaceIf(version, script)
-	tag, _ := etag(i)
+	now, sum, err := i.ReplaceIf(version, script)
+	tag := etagOf(now, sum)
 	if p := refused(err); p != nil {
 		p.etag = tag
 		return nil, p
@@ -300,6 +310,10 @@ func (s *Server) postPhase(w http.ResponseWriter, r *http.Request) (*result, *pr
 	if body.Next == (body.Name != nil) {
 		return nil, refuse(http.StatusUnprocessableEntity, "invalid", `write the name of a phase, or "next": true`)
 	}
+	// One after the other: of two who both want the next one, the second means the one after it, and all
+	// injectors are to be in the same.
+	s.entering.Lock()
+	defer s.entering.Unlock()
 	var name string
 	order := s.order()
 	if body.Next {
@@ -311,11 +325,7 @@ func (s *Server) postPhase(w http.ResponseWriter, r *http.Request) (*result, *pr
 	} else if name = *body.Name; name != "" && !slices.Contains(order, name) && !s.planned(name) {
 		return nil, refuse(http.StatusNotFound, "unknown_phase", fmt.Sprintf("there is no phase %q; there are %s", name, strings.Join(order, ", ")))
 	}
-	enter := s.cfg.Enter
-	if enter == nil {
-		enter = s.enter
-	}
-	if err := enter(r.Context(), name); err != nil {
+	if err := s.cfg.Enter(r.Context(), name); err != nil {
 		return nil, refused(err)
 	}
 	return ok(PhaseSet{Phase: name}), nil

@@ -53,6 +53,10 @@ func (s *Server) getMetrics(http.ResponseWriter, *http.Request) (*result, *probl
 	e.totals(all)
 	e.rules(all)
 	e.delays(all)
+	e.family("faultline_streams", "gauge", "Readers of the stream of changes.")
+	e.sample("faultline_streams", float64(s.streams.Load()))
+	e.family("faultline_streams_dropped_total", "counter", "Readers of the stream of changes who took nothing, and were dropped.")
+	e.sample("faultline_streams_dropped_total", float64(s.dropped.Load()))
 	return &result{status: http.StatusOK, text: e.Bytes(), kind: metricsType}, nil
 }
 

@@ -30,7 +30,8 @@ func (s *Server) table() map[string]map[string]route {
 // ServeHTTP implements http.Handler.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if !s.begin() {
-		return // Its connection is being closed.
+		// Its connection is being closed. An answer would say that it was done.
+		panic(http.ErrAbortHandler)
 	}
 	defer s.work.Done()
 	if p := s.guard(r); p != nil {

@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -46,8 +47,11 @@ type Server struct {
 	end      context.CancelFunc
 	work     sync.WaitGroup
 	mu       sync.Mutex
-	closed   bool // guarded by mu: no further work begins
+	closed   bool       // guarded by mu: no further work begins
+	entering sync.Mutex // held by who enters a phase
 	streams  atomic.Int32
+	dropped  atomic.Uint64 // readers of streams who took nothing
+	views    views
 }
 
 // How long the API waits for its callers.
@@ -76,6 +80,9 @@ func Start(ctx context.Context, cfg Config) (*Server, error) {
 	if s.log == nil {
 		s.log = slog.New(slog.DiscardHandler)
 	}
+	if cfg.Enter == nil {
+		s.cfg.Enter = s.enter
+	}
 	s.routes = s.table()
 	if s.document, err = document(); err != nil {
 		return nil, fmt.Errorf("control API: %w", err)
@@ -90,6 +97,9 @@ func Start(ctx context.Context, cfg Config) (*Server, error) {
 	if err != nil {
 		return nil, fmt.Errorf("control API: listen on %s: %w; choose another port, or port 0 for a free one", cfg.Addr, err)
 	}
+	if err := whereIs(cfg.Addr, ln); err != nil {
+		return nil, errors.Join(fmt.Errorf("control API: %w", err), ln.Close())
+	}
 	s.addr = ln.Addr().String()
 	base, end := context.WithCancel(ctx)
 	s.end = end
@@ -101,7 +111,9 @@ func Start(ctx context.Context, cfg Config) (*Server, error) {
 		WriteTimeout:      writeTimeout,
 		IdleTimeout:       idleTimeout,
 		MaxHeaderBytes:    maxHeader,
-		ErrorLog:          slog.NewLogLogger(s.log.Handler(), slog.LevelDebug),
+
+		DisableGeneralOptionsHandler: true, // Who may not call is not answered by it either.
+		ErrorLog:                     slog.NewLogLogger(s.log.Handler(), slog.LevelDebug),
 	}
 	s.work.Go(func() {
 		if err := s.server.Serve(ln); !errors.Is(err, http.ErrServerClosed) {
@@ -117,11 +129,22 @@ func Start(ctx context.Context, cfg Config) (*Server, error) {
 
 // Check says what is wrong with the address, and with who may call it.
 func (c Config) Check() error {
-	host, _, err := net.SplitHostPort(c.Addr)
+	host, port, err := net.SplitHostPort(c.Addr)
+	if err == nil {
+		_, err = net.DefaultResolver.LookupPort(context.Background(), "tcp", port) // It reads a file at most.
+	}
 	if err != nil {
 		return fmt.Errorf("address %s: write host:port, as 127.0.0.1:9900", c.Addr)
 	}
-	var errs []error
+	errs := []error{c.checkToken()}
+	for _, h := range c.Hosts {
+		if _, _, err := net.SplitHostPort(h); err == nil || h == "" || strings.ContainsAny(h, "[]/ \t\r\n") {
+			errs = append(errs, fmt.Errorf("host %q: write a name or an address alone, without its port, as ci.internal", h))
+		}
+	}
+	if host == "" {
+		return errors.Join(append(errs, fmt.Errorf("address %s is that of all networks; name the one that it is to be reached by, or 0.0.0.0", c.Addr))...)
+	}
 	if !isLoopback(host) {
 		if !slices.Contains(c.Hosts, host) {
 			errs = append(errs, fmt.Errorf("address %s is not on loopback; whoever reaches it can break what is behind it, so allow %q by its name", c.Addr, host))
@@ -130,10 +153,20 @@ func (c Config) Check() error {
 			errs = append(errs, fmt.Errorf("address %s is not on loopback and needs a token", c.Addr))
 		}
 	}
-	if c.Token != "" && len(c.Token) < minToken {
-		errs = append(errs, fmt.Errorf("the token has %d characters; use at least %d that nobody can guess", len(c.Token), minToken))
-	}
 	return errors.Join(errs...)
+}
+
+// checkToken looks for a token that can be guessed, or that no header can bear.
+func (c Config) checkToken() error {
+	switch {
+	case c.Token == "":
+		return nil
+	case len(c.Token) < minToken:
+		return fmt.Errorf("the token has %d characters; use at least %d that nobody can guess", len(c.Token), minToken)
+	case strings.ContainsFunc(c.Token, func(r rune) bool { return r <= ' ' || r > '~' }):
+		return errors.New("the token is not one word of printable ASCII, as a header has to be; use letters and digits")
+	}
+	return nil
 }
 
 // minToken is how long a token is at least.

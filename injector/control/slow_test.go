@@ -85,6 +85,12 @@ func TestASlowReaderIsDropped(t *testing.T) {
 		if _, err := io.Copy(io.Discard, c); err != nil || time.Since(began) > 7*time.Second {
 			t.Errorf("after %v: %v", time.Since(began), err)
 		}
+		m := p.dial(t)
+		defer m.Close()
+		go io.WriteString(m, "GET /metrics HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
+		if metrics, err := io.ReadAll(m); err != nil || !strings.Contains(string(metrics), "\nfaultline_streams_dropped_total 1\n") {
+			t.Errorf("it is not counted: %s, %v", metrics, err)
+		}
 	})
 }
 

@@ -1,7 +1,11 @@
 package control
 
 import (
+	"context"
 	"encoding/json"
+	"errors"
+	"log/slog"
+	"net"
 	"net/http"
 	"reflect"
 	"time"
@@ -22,13 +26,14 @@ const (
 	streamEvery    = 100 * time.Millisecond // between two looks at the state
 	streamPing     = 10 * time.Second
 	streamPatience = 5 * time.Second // with a reader who takes nothing
+	streamFarewell = 300 * time.Millisecond
 	mostStreams    = 32
 	mostHeard      = 1 << 10 // bytes of a message, of which none is expected
 )
 
 // getStream tells a reader of the state, and then of what changes. Each reader has a stream
-// of his own that looks at the state when he has taken what came before, so a slow one gets
-// fewer and larger deltas; one who takes nothing is dropped.
+// of his own that goes on when he has taken what came before, so a slow one gets fewer and
+// larger deltas, and nothing is left out; one who takes nothing is dropped, which is logged and counted.
 func (s *Server) getStream(w http.ResponseWriter, r *http.Request) (*result, *problem) {
 	if !websocket.IsWebSocketUpgrade(r) {
 		return nil, refuse(http.StatusBadRequest, "not_websocket", "this is a WebSocket; ask for one")
@@ -56,10 +61,33 @@ func (s *Server) getStream(w http.ResponseWriter, r *http.Request) (*result, *pr
 		defer close(gone)
 		hear(c)
 	}()
-	s.tell(r, c, gone)
+	// A reader who takes nothing must not keep the API from its end, and the faults with it.
+	stop := context.AfterFunc(r.Context(), func() { part(c, gone) })
+	defer stop()
+	if err := s.tell(r.Context(), c, gone); isTimeout(err) && r.Context().Err() == nil {
+		s.dropped.Add(1)
+		s.log.Warn("a reader of the stream took nothing, and was dropped", slog.String("peer", r.RemoteAddr), slog.Duration("after", streamPatience))
+	}
 	_ = c.Close()
 	<-gone
 	return nil, nil
+}
+
+// part closes a stream whose reader has had his time to be told of the end.
+func part(c *websocket.Conn, gone <-chan struct{}) {
+	timer := time.NewTimer(streamFarewell)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		_ = c.Close() // It may be closed already.
+	case <-gone:
+	}
+}
+
+// isTimeout reports whether somebody took too long.
+func isTimeout(err error) bool {
+	e, ok := errors.AsType[net.Error](err)
+	return ok && e.Timeout()
 }
 
 // hear reads what comes, so that pings are answered and the end is seen.
@@ -76,38 +104,36 @@ func hear(c *websocket.Conn) {
 }
 
 // tell sends the snapshot and the deltas, until somebody leaves.
-func (s *Server) tell(r *http.Request, c *websocket.Conn, gone <-chan struct{}) {
+func (s *Server) tell(ctx context.Context, c *websocket.Conn, gone <-chan struct{}) error {
 	look, ping := time.NewTicker(streamEvery), time.NewTicker(streamPing)
 	defer look.Stop()
 	defer ping.Stop()
-	last, err := s.streamed()
-	message := StreamMessage{Type: "snapshot", State: last}
+	last, err := s.views.fresh(s.streamed)
+	if err != nil {
+		return err
+	}
+	message, err := json.Marshal(StreamMessage{Type: "snapshot", State: last.state})
 	for {
-		if err == nil && message.Type != "" {
+		if err == nil && message != nil {
 			_ = c.SetWriteDeadline(time.Now().Add(streamPatience)) // Writing tells of its error.
-			err = c.WriteJSON(message)
+			err = c.WriteMessage(websocket.TextMessage, message)
 		}
 		if err != nil {
-			return
+			return err
 		}
-		message = StreamMessage{}
+		message = nil
 		select {
 		case <-gone:
-			return
-		case <-r.Context().Done():
+			return nil
+		case <-ctx.Done():
 			text := websocket.FormatCloseMessage(websocket.CloseGoingAway, "the API has ended")
-			_ = c.WriteControl(websocket.CloseMessage, text, time.Now().Add(time.Second)) // It ends in any case.
-			return
+			return c.WriteControl(websocket.CloseMessage, text, time.Now().Add(time.Second))
 		case <-ping.C:
 			err = c.WriteControl(websocket.PingMessage, nil, time.Now().Add(streamPatience))
 		case <-look.C:
-			var now object
-			if now, err = s.streamed(); err != nil {
-				return
-			}
-			if patch := news(last, now); len(patch) > 0 {
-				patch["now"] = now["now"]
-				message = StreamMessage{Type: "delta", Patch: patch}
+			var now view
+			if now, err = s.views.recent(s.streamed); err == nil {
+				message, err = now.since(last)
 				last = now
 			}
 		}

@@ -48,7 +48,9 @@ func (c *Conn) settings(f *http2.SettingsFrame) error {
 		return broken(http2.ErrCodeEnhanceYourCalm, "too many SETTINGS")
 	}
 	if d := c.o.Settings.AckDelay; d > 0 && !c.released {
-		c.unacked++
+		if c.unacked++; c.unacked > maxControl { // Other frames are answered meanwhile, so countLocked does not see them.
+			return broken(http2.ErrCodeEnhanceYourCalm, "%d SETTINGS that are not acknowledged yet", c.unacked)
+		}
 		c.late = append(c.late, time.AfterFunc(d, c.ackLate))
 		return nil
 	}
@@ -65,6 +67,7 @@ func (c *Conn) ackLate() {
 		return
 	}
 	c.unacked--
+	c.late = c.late[1:] // All wait equally long, so the first one was the first.
 	_ = c.framer.WriteSettingsAck()
 	c.out.wakeLocked()
 }

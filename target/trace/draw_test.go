@@ -102,7 +102,7 @@ func drawCall(t *rapid.T, i int) trace.Call {
 		Status: rapid.SampledFrom([]int{0, 200, 503}).Draw(t, "status"),
 		Err:    rapid.SampledFrom([]trace.ErrKind{trace.ErrNone, trace.ErrTimeout, trace.ErrReset, trace.ErrOther}).Draw(t, "err"),
 		Detail: rapid.String().Draw(t, "detail"), Class: rapid.String().Draw(t, "class"), Instance: rapid.String().Draw(t, "instance"),
-		Session: drawSession(t),
+		Session: drawSession(t), RetryAfter: rapid.SampledFrom([]string{"", "1"}).Draw(t, "retry after"), Port: rapid.IntRange(0, 3).Draw(t, "port"),
 	}
 }
 

@@ -46,6 +46,9 @@ type Call struct {
 	Instance string        `json:"instance,omitempty"`
 	Session  *Session      `json:"session,omitempty"` // nil: it is of none
 	Told     *Told         `json:"told,omitempty"`    // what the answer says of itself; nil: nothing that is looked for
+
+	RetryAfter string `json:"retry_after,omitempty"` // that header of the answer
+	Port       int    `json:"port,omitempty"`        // of the client's end of the connection that it was sent on; 0: not known
 }
 
 // Told is what an answer says of itself.

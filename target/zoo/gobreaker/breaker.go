@@ -2,6 +2,8 @@ package main
 
 import (
 	"fmt"
+	"io"
+	"os"
 	"time"
 
 	"github.com/sony/gobreaker/v2"
@@ -11,9 +13,12 @@ import (
 type guard func(ask func() (float64, error)) (float64, error)
 
 // guardOf returns the breaker of a profile: the good one, or one with a defect.
-func guardOf(profile string) (guard, error) {
-	switch s := settings(); profile {
+func guardOf(profile string, log io.Writer) (guard, error) {
+	switch s := settings(log); profile {
 	case "", "good":
+		return gobreaker.NewCircuitBreaker[float64](s).Execute, nil
+	case "quick":
+		s.Timeout = 600 * time.Millisecond
 		return gobreaker.NewCircuitBreaker[float64](s).Execute, nil
 	case "probes-10":
 		// Defect: MaxRequests reads like a limit of the closed state, but it is how
@@ -36,12 +41,21 @@ func guardOf(profile string) (guard, error) {
 }
 
 // settings is the breaker as it should be: five failures in a row open it for a
-// second, then three calls may try, and all of them must succeed.
-func settings() gobreaker.Settings {
+// second, then three calls may try, and all of them must succeed. Each change of its
+// state is a line of the log: the instant, and the new state.
+func settings(log io.Writer) gobreaker.Settings {
 	return gobreaker.Settings{
 		Name:        "rates",
 		MaxRequests: 3,
 		Timeout:     time.Second,
 		ReadyToTrip: func(c gobreaker.Counts) bool { return c.ConsecutiveFailures >= 5 },
+		OnStateChange: func(_ string, _, to gobreaker.State) {
+			state := map[gobreaker.State]string{
+				gobreaker.StateOpen: "OPEN", gobreaker.StateHalfOpen: "HALF_OPEN", gobreaker.StateClosed: "CLOSED",
+			}[to]
+			if _, err := fmt.Fprintln(log, time.Now().Format(time.RFC3339Nano), state); err != nil {
+				fmt.Fprintln(os.Stderr, "pricing:", err)
+			}
+		},
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"os"
@@ -29,12 +30,16 @@ func run() error {
 	if port == "" || rates == "" {
 		return errors.New("PORT and RATES_URL are needed")
 	}
-	guard, err := guardOf(os.Getenv("PROFILE"))
+	log, err := stateLog(os.Getenv("STATE_LOG"))
+	if err != nil {
+		return err
+	}
+	guard, err := guardOf(os.Getenv("PROFILE"), log)
 	if err != nil {
 		return err
 	}
 	mux := http.NewServeMux()
-	mux.Handle("GET /price", &prices{rates: &rateClient{url: rates, http: http.Client{Timeout: time.Second}}, guard: guard})
+	mux.Handle("GET /price", &prices{rates: &rateClient{url: rates, http: http.Client{Timeout: 2 * time.Second}}, guard: guard})
 	mux.HandleFunc("GET /ready", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusOK) })
 	srv := &http.Server{Addr: net.JoinHostPort("127.0.0.1", port), Handler: mux, ReadHeaderTimeout: 5 * time.Second}
 	failed := make(chan error, 1)
@@ -45,4 +50,13 @@ func run() error {
 	case <-ctx.Done():
 		return srv.Close()
 	}
+}
+
+// stateLog opens the file at a path for the breaker's changes of state; without a path
+// they are not kept.
+func stateLog(path string) (io.Writer, error) {
+	if path == "" {
+		return io.Discard, nil
+	}
+	return os.OpenFile(path, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 }

@@ -1,3 +1,4 @@
+import fs from 'node:fs'
 import CircuitBreaker from 'opossum'
 
 // The breaker as it should be: more than half of the calls of two seconds, ten
@@ -13,6 +14,8 @@ const good = {
 
 const profiles = {
   good,
+  // The same in less time: a window of a second, open for 600 ms.
+  quick: { ...good, rollingCountTimeout: 1000, resetTimeout: 600 },
   // Defect: an error that the filter accepts counts as a success, and has no
   // fallback. It was meant for 4xx.
   'error-filter': { ...good, errorFilter: error => error.status >= 500 },
@@ -26,5 +29,18 @@ const profiles = {
 export function guard (profile, action) {
   const options = profiles[profile]
   if (!options) throw new Error(`no profile is called ${profile}`)
-  return new CircuitBreaker(action, options)
+  const breaker = new CircuitBreaker(action, options)
+  if (process.env.STATE_LOG) tell(breaker, process.env.STATE_LOG)
+  return breaker
+}
+
+/** Writes the breaker's changes of state to a file, each with its instant in microseconds. */
+function tell (breaker, file) {
+  for (const [event, state] of [['open', 'OPEN'], ['halfOpen', 'HALF_OPEN'], ['close', 'CLOSED']]) {
+    breaker.on(event, () => {
+      const micros = Math.round((performance.timeOrigin + performance.now()) * 1000)
+      const at = new Date(Math.floor(micros / 1000)).toISOString().replace('Z', String(micros % 1000).padStart(3, '0') + 'Z')
+      fs.appendFileSync(file, `${at} ${state}\n`)
+    })
+  }
 }

@@ -3,7 +3,7 @@ import http from 'node:http'
 // One connection is kept for each request that is under way at once; the agent
 // never sends a request a second time.
 const agent = new http.Agent({ keepAlive: true })
-const patience = 1000 // ms until a complete answer
+const patience = 2000 // ms until a complete answer
 
 // The identity of an incoming request goes on to the catalogue verbatim.
 const relayed = ['traceparent', 'x-request-id']
