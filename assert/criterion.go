@@ -103,17 +103,23 @@ func (e *evidence) population(phase string, targets []string, breaker string) []
 		}
 		return out
 	}
-	told := e.toldApart(breaker)
 	if vs := e.views[breaker]; len(vs) > 0 {
 		for i := range vs[0].join.Calls {
-			c, kind := &vs[0].join.Calls[i].Call, vs[0].join.Calls[i].Kind
-			if kind == trace.Short && told[c.ID] {
-				kind = "" // Something else than the breaker answered it.
-			}
-			add(c, kind)
+			add(&vs[0].join.Calls[i].Call, vs[0].join.Calls[i].Kind)
 		}
 	}
+	e.setAside(out, breaker)
 	return out
+}
+
+// setAside takes the kind from those calls that something else than the breaker answered.
+func (e *evidence) setAside(calls []seen, breaker string) {
+	told := e.toldApart(breaker)
+	for i := range calls {
+		if calls[i].kind == trace.Short && told[calls[i].call.ID] {
+			calls[i].kind = ""
+		}
+	}
 }
 
 // member says whether a call is of a subject: for certain, or in some reading of

@@ -1,6 +1,9 @@
 package assert
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // StateEjected is the state of a host that a proxy has taken out of its cluster.
 const StateEjected State = "EJECTED"
@@ -59,8 +62,7 @@ func (v *view) back(out segment) (Interval, bool) {
 func (v *view) row(s *segment) numbers {
 	n := numbers{Lo: 1}
 	sure, may := true, true // still in the row, going back in time
-	for i := len(s.trip.outcomes) - 1; i >= 0; i-- {
-		a := s.trip.outcomes[i]
+	for _, a := range slices.Backward(s.trip.outcomes) {
 		if may = may && (v.bad(a) || a.early > s.from.Lo); !may {
 			break
 		}

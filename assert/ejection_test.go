@@ -149,8 +149,10 @@ func ejectionGoldens() []golden {
 		return func(s *setup) {
 			s.Undeclared, s.Make, s.Ejection, s.Base = true, ejecting(change), &assert.Ejection{After: 5}, span{20 * ms, 30 * ms}
 			s.Phases = []phase{
-				{Name: "baseline", Duration: time.Second, Rate: 50}, {Name: "trip", Calls: 20, Workers: 1, Gap: 5 * ms, Faults: unavailable()},
-				{Name: "outage", Duration: 8 * time.Second, Rate: 100, Faults: unavailable()}, {Name: "recovery", Duration: 9 * time.Second, Rate: 100},
+				{Name: "baseline", Duration: time.Second, Rate: 50},
+				{Name: "trip", Calls: 20, Workers: 1, Gap: 5 * ms, Faults: unavailable()},
+				{Name: "outage", Duration: 8 * time.Second, Rate: 100, Faults: unavailable()},
+				{Name: "recovery", Duration: 9 * time.Second, Rate: 100},
 			}
 		}
 	}

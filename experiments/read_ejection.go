@@ -74,7 +74,7 @@ func (a *assertion) ejecting(v yamldoc.Value) string {
 	return name
 }
 
-// ejectionRule reads a rule about ejections; nil: it is another one.
+// ejectionRule reads a rule about ejections, or the age of a fallback; nil: it is another one.
 func (a *assertion) ejectionRule(kind string, v yamldoc.Value) assert.Rule {
 	switch kind {
 	case assert.EjectionOpens{}.Kind():
@@ -83,6 +83,8 @@ func (a *assertion) ejectionRule(kind string, v yamldoc.Value) assert.Rule {
 		return assert.EjectionReturns{Breaker: a.ejecting(v)}
 	case assert.EjectionDuration{}.Kind():
 		return a.ejectionDuration(v)
+	case assert.FallbackStaleness{}.Kind():
+		return a.staleness(v)
 	}
 	return nil
 }

@@ -35,8 +35,6 @@ func (a *assertion) rule(kind string) assert.Rule {
 		return a.fallbackShare(v)
 	case assert.FallbackForbidden{}.Kind():
 		return a.forbidden(v)
-	case assert.FallbackStaleness{}.Kind():
-		return a.staleness(v)
 	case assert.FallbackContinuity{}.Kind():
 		return a.continuity(v)
 	case assert.RecoveryTime{}.Kind():

@@ -116,19 +116,11 @@ func named(r assert.Rule) string {
 		return r.Breaker
 	case assert.NeverStuck:
 		return r.Breaker
-	case assert.EjectionOpens:
-		return r.Breaker
-	case assert.EjectionDuration:
-		return r.Breaker
-	case assert.EjectionReturns:
-		return r.Breaker
 	case assert.ShortLatency:
 		return r.Breaker
 	case assert.FallbackShare:
 		return r.Breaker
 	case assert.FallbackContinuity:
-		return r.Breaker
-	case assert.FallbackStaleness:
 		return r.Breaker
 	case assert.RecoveryTime:
 		return r.Breaker
@@ -141,6 +133,22 @@ func named(r assert.Rule) string {
 	case assert.ReportedStateAgrees:
 		return r.Breaker
 	case assert.MetricAgrees:
+		return r.Breaker
+	default:
+		return namedAside(r)
+	}
+}
+
+// namedAside is named for rules about what is beside a breaker's states.
+func namedAside(r assert.Rule) string {
+	switch r := r.(type) {
+	case assert.EjectionOpens:
+		return r.Breaker
+	case assert.EjectionDuration:
+		return r.Breaker
+	case assert.EjectionReturns:
+		return r.Breaker
+	case assert.FallbackStaleness:
 		return r.Breaker
 	default:
 		return ""

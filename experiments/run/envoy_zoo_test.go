@@ -164,12 +164,14 @@ func launchEnvoy(t *testing.T, program string, listen, host int, detection strin
 // awaitAnswer waits until something answers, whatever.
 func awaitAnswer(t *testing.T, url string) {
 	t.Helper()
+	client := &http.Client{}
+	defer client.CloseIdleConnections()
 	for deadline := time.Now().Add(30 * time.Second); time.Now().Before(deadline); time.Sleep(50 * time.Millisecond) {
 		req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if resp, err := http.DefaultClient.Do(req); err == nil {
+		if resp, err := client.Do(req); err == nil {
 			_ = resp.Body.Close()
 			return
 		}
