@@ -28,7 +28,7 @@ func perCall(r Rule) bool {
 		return r.AfterSuccesses > 0
 	case Leak:
 		return r.Max > 0
-	case HalfOpenProbes, ReopensOnFailedProbe, ReportedStateAgrees, MetricAgrees:
+	case HalfOpenProbes, ReopensOnFailedProbe, ReportedStateAgrees, MetricAgrees, EjectionOpens, EjectionReturns:
 		return true
 	case RetryAmplification:
 		return false // Totals bound it.

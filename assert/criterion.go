@@ -108,7 +108,18 @@ func (e *evidence) population(phase string, targets []string, breaker string) []
 			add(&vs[0].join.Calls[i].Call, vs[0].join.Calls[i].Kind)
 		}
 	}
+	e.setAside(out, breaker)
 	return out
+}
+
+// setAside takes the kind from those calls that something else than the breaker answered.
+func (e *evidence) setAside(calls []seen, breaker string) {
+	told := e.toldApart(breaker)
+	for i := range calls {
+		if calls[i].kind == trace.Short && told[calls[i].call.ID] {
+			calls[i].kind = ""
+		}
+	}
 }
 
 // member says whether a call is of a subject: for certain, or in some reading of

@@ -35,6 +35,8 @@ type admission struct {
 	count   int        // attempts that it stands for: more than one where the breaker sees calls only
 	leaked  bool       // admitted while the breaker was open, see early.go
 	ghost   bool       // of a call that was never answered, so that its instance is not known
+
+	unreached bool // a ghost of a call that surely did not come to the dependency, see short.go
 }
 
 // id names the call, for evidence.
@@ -50,6 +52,7 @@ type rejection struct {
 type view struct {
 	breaker   Breaker
 	instance  string
+	byPeer    bool     // the instance is known by the address of its attempts alone, see instances.go
 	era       Interval // what of the trace it looks at, see door.go
 	join      trace.Join
 	calls     []*trace.Joined // in the order of sending, of this instance
@@ -71,11 +74,18 @@ type view struct {
 	leaks     []*admission // in the order of arrival
 	segs      []segment
 	visits    []*visit
+
+	doubts bool                   // of some calls it is not known whether the breaker rejected them, see short.go
+	aside  map[*trace.Joined]bool // answered by something else than the breaker
+	shorts []Short
+	vague  bool // an answer of class primary may be of the fallback, as nothing but its status tells them apart
 }
 
 // newView builds the decisions of one breaker from the joined calls of one
 // instance in one era.
-func newView(b Breaker, instance string, era Interval, join trace.Join, t *trace.Trace, depends func(target string) bool) *view {
+func (e *evidence) newView(b Breaker, instance string, era Interval, join trace.Join) *view {
+	t := e.trace
+	depends := func(target string) bool { return e.depends(target, b.Injector) }
 	v := &view{breaker: b, instance: instance, era: era, join: join, epoch: t.Header.Epoch, end: min(traceEnd(t), era.Hi)}
 	var ghosts []*trace.Joined
 	for i := range join.Calls {
@@ -107,6 +117,9 @@ func newView(b Breaker, instance string, era Interval, join trace.Join, t *trace
 		v.guesses(t, depends)
 	}
 	v.sort()
+	primary, ok := e.spec.Classes.Find(match.ClassPrimary)
+	v.vague = ok && primary.StatusOnly()
+	v.tellApart(e.wide, e.neighboursOf(b))
 	return v
 }
 

@@ -38,6 +38,15 @@
 // breaker to have been open for a wait between two of them, and 2N+10 further ones
 // with no rejection inside.
 //
+// # Short answers
+//
+// A call that was answered without the dependency need not have been rejected by the breaker:
+// a limiter, a full bulkhead, a cache or a call that is shared answer so, too. What tells them
+// apart is the answer itself ([match.Teller]), its class, and how many calls were under way; see
+// Short. What is another's proves nothing about the breaker, but that breaker may have been
+// around that other, and have counted it. Where the evidence leaves two reasons, the trace is
+// judged in both readings, and a verdict stands if both have it.
+//
 // # Without ids
 //
 // On the lowest rung of correlation attempts carry no id. A call during which none
@@ -76,6 +85,21 @@
 // comes fast, or is the one that a service gives while its breaker is open, does not show
 // that this rejected the call: a refused connection fails as fast and as well. A failure
 // that was seen in an era stands.
+//
+// A time in which the SUT itself refused connections and answered nobody is looked at in the
+// same way: it may have been started anew, and its breaker with it.
+//
+// # Ejection
+//
+// A proxy that takes a failing host out and gives it all its traffic again has the states CLOSED
+// and EJECTED. EJECTED begins as OPEN does and ends with the first admission that was sent when
+// it was certain: nothing is taken for a probe.
+//
+// # Instances
+//
+// Each instance of the SUT has a breaker of its own, unless they are said to share it. Whose
+// a call is its answer says, or the address that it was sent to; of a call without an answer, the
+// connection over which its attempts came.
 //
 // # Reference
 //

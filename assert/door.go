@@ -74,18 +74,33 @@ func (v *view) after() bool { return v.era.Lo > 0 }
 
 // beforehand says why a window may hold outcomes that were not seen.
 func (v *view) beforehand() string {
+	if v.after() && v.gone() {
+		return "the SUT was gone before, and may have been started anew"
+	}
 	if v.after() {
 		return "the dependency's door was shut before, and what came to it was not seen"
 	}
 	return "the SUT was running before"
 }
 
+// gone reports whether it is the SUT that was gone, and no door that was shut.
+func (v *view) gone() bool {
+	return slices.ContainsFunc(v.join.Blind, func(b trace.Blind) bool { return b.Why == whyAway })
+}
+
 // guests says why outcomes cannot be told that may have been recorded, and what to do; so
 // says what follows.
 func (v *view) guests(so string) (reason, remedy string) {
+	if v.gone() {
+		return "calls that were under way when the SUT was gone may have been outcomes to its breaker, so " + so, "let the SUT run through the phase"
+	}
 	if len(v.join.Blind) > 0 {
 		return "calls that met the shut door may have told this breaker of outcomes, so " + so,
 			"put an unmeasured pause, and an unmeasured phase of calls, between the door and this phase; let every call be answered within load.timeout"
+	}
+	if len(v.aside) > 0 {
+		return "calls that something else answered than the breaker (" + v.asideWords() + ") may have been outcomes to it, so " + so,
+			"keep these apart: a phase in which no limiter, bulkhead or cache answers"
 	}
 	return "calls that were never answered may have asked this instance or another one, so " + so, "let every call be answered within load.timeout"
 }
@@ -186,7 +201,7 @@ func (e *evidence) behindDoor(a Assertion, v Verdict) Verdict {
 // of it.
 func clientSide(r Rule) bool {
 	switch r := r.(type) {
-	case Latency, FallbackForbidden, steadyState, Isolation, SLO:
+	case Latency, FallbackForbidden, FallbackStaleness, steadyState, Isolation, SLO:
 		return true
 	case DownstreamRate:
 		return r.Of == RateAnswers

@@ -21,6 +21,7 @@ type evidence struct {
 	end       time.Duration                      // of the trace
 	exited    time.Duration                      // when the SUT died; 0: it did not
 	aggregate bool                               // attempts carry no id
+	wide      bool                               // doubtful answers prove nothing, see short.go
 	checks    []Check
 	blockers  map[string]string // breaker to the failed breaker.opens assertion
 	miscount  map[string]string // breaker to the failed half_open_probes assertion
@@ -29,10 +30,23 @@ type evidence struct {
 
 // Evaluate judges a trace. It is pure: equal arguments give equal reports, in
 // whatever order the trace holds its records.
+//
+// Where it is not known of some calls whether the breaker or something else answered them,
+// the trace is judged in both readings, and what they do not agree on is inconclusive.
 func Evaluate(spec Spec, t *trace.Trace) Report {
 	t = sorted(t)
+	e, rep := evaluate(spec, t, false)
+	if doubts := e.doubts(); len(doubts) > 0 {
+		_, wide := evaluate(spec, t, true)
+		return agreed(rep, wide, doubts)
+	}
+	return rep
+}
+
+// evaluate judges a sorted trace in one reading.
+func evaluate(spec Spec, t *trace.Trace, wide bool) (*evidence, Report) {
 	e := &evidence{
-		spec: spec, trace: t,
+		spec: spec, trace: t, wide: wide,
 		views: map[string][]*view{}, joins: map[string]*trace.Join{}, faults: map[string]map[string][]fault.Rule{},
 		blockers: map[string]string{}, miscount: map[string]string{}, leaks: map[string]string{},
 		end: traceEnd(t), aggregate: aggregated(t),
@@ -46,7 +60,7 @@ func Evaluate(spec Spec, t *trace.Trace) Report {
 		e.spec.Assertions = append(slices.Clone(spec.Assertions), a)
 	}
 	verdicts := e.verdicts() // Notes in the checks what they affect.
-	return Report{Verdicts: verdicts, Integrity: e.checks, Breakers: e.timelines()}
+	return e, Report{Verdicts: verdicts, Integrity: e.checks, Breakers: e.timelines()}
 }
 
 // notes takes from the marks and the plan what many rules ask.
@@ -68,20 +82,13 @@ func (e *evidence) notes() {
 // of the SUT when more than one has answered, and per era.
 func (e *evidence) viewsOf(b Breaker) []*view {
 	join := e.trace.Join(b.Injector, func(target string) bool { return slices.Contains(b.Targets, target) })
-	var instances []string
-	for _, c := range join.Calls {
-		if c.Call.Instance != "" && !slices.Contains(instances, c.Call.Instance) {
-			instances = append(instances, c.Call.Instance)
-		}
-	}
-	slices.Sort(instances)
-	if len(instances) < 2 {
-		instances = []string{""}
-	}
+	instances, byPeer := e.instancesOf(b, join)
 	var vs []*view
 	for _, in := range instances {
-		for _, era := range erasOf(join.Blind) {
-			v := newView(b, in, era, join, e.trace, func(target string) bool { return e.depends(target, b.Injector) })
+		own := blindOf(join, in)
+		for _, era := range erasOf(own.Blind) {
+			v := e.newView(b, in, era, own)
+			v.byPeer = byPeer
 			v.infer()
 			vs = append(vs, v)
 		}
@@ -93,7 +100,7 @@ func (e *evidence) viewsOf(b Breaker) []*view {
 // first.
 func order(r Rule) int {
 	switch r.(type) {
-	case Opens:
+	case Opens, EjectionOpens:
 		return 0
 	case HalfOpenProbes:
 		return 1
@@ -114,7 +121,7 @@ func (e *evidence) verdicts() []Verdict {
 			if order(a.Rule) != pass {
 				continue
 			}
-			v := e.void(a, e.blocked(a.Rule, e.behindDoor(a, e.judge(a))))
+			v := e.void(a, e.blocked(a.Rule, e.behindAway(a, e.behindDoor(a, e.judge(a)))))
 			if v.Expected == "" {
 				v.Expected = a.Rule.expected()
 			}
@@ -130,6 +137,12 @@ func (e *evidence) verdicts() []Verdict {
 func (e *evidence) judge(a Assertion) Verdict {
 	if e.aggregate && perCall(a.Rule) {
 		return perCallVerdict(a.Rule)
+	}
+	if e.forced(a.Rule) {
+		return Verdict{
+			Result: Inconclusive, Observed: "not looked at", Reason: "the breaker ejects a host and gives it all traffic again: it has no half-open state, and no numbers of one",
+			Remedy: "use ejection.opens, ejection.duration and ejection.returns",
+		}
 	}
 	return a.Rule.judge(e, a)
 }
@@ -174,6 +187,10 @@ func breakerOf(r Rule) string {
 		return r.Breaker
 	case FallbackContinuity:
 		return r.Breaker
+	case EjectionDuration:
+		return r.Breaker
+	case EjectionReturns:
+		return r.Breaker
 	case RecoveryTime:
 		return r.Breaker
 	case ReportedStateAgrees:
@@ -200,6 +217,8 @@ func (e *evidence) remember(a Assertion, v Verdict) {
 	switch r := a.Rule.(type) {
 	case Opens:
 		setDefault(e.blockers, r.Breaker, a.ID)
+	case EjectionOpens:
+		setDefault(e.blockers, r.Breaker, a.ID)
 	case HalfOpenProbes:
 		setDefault(e.miscount, r.Breaker, a.ID)
 	case Leak:
@@ -222,7 +241,9 @@ func (e *evidence) timelines() []Timeline {
 			t := Timeline{Name: b.Name, Instance: vs[0].instance}
 			for i, v := range vs {
 				t.Segments = append(t.Segments, v.segments(vs[:i])...)
+				t.Shorts = append(t.Shorts, append(v.shorts, v.refused()...)...)
 			}
+			t.Shorts = sortShorts(t.Shorts)
 			ts = append(ts, t)
 		}
 	}
@@ -241,7 +262,11 @@ func (v *view) segments(before []*view) []Segment {
 			shut := before[n-1].era.Hi
 			from.Lo, to.Lo = max(from.Lo, shut), max(to.Lo, shut)
 		}
-		out = append(out, Segment{State: s.state, From: from, To: to, Last: s.last})
+		state := s.state
+		if state == StateOpen && v.ejects() {
+			state = StateEjected
+		}
+		out = append(out, Segment{State: state, From: from, To: to, Last: s.last})
 	}
 	return out
 }
@@ -285,6 +310,9 @@ func (e *evidence) worst(breaker string, a Assertion, f func(vs []*view, w Inter
 	var worst Verdict
 	for i, vs := range e.groups(breaker) {
 		got := f(vs, w)
+		if vs[0].byPeer {
+			got = unnamed(got)
+		}
 		if in := vs[0].instance; in != "" {
 			got.Observed += " (instance " + in + ")"
 		}

@@ -303,7 +303,7 @@ func compare(t *testing.T, name, got string) {
 
 // allGoldens are the verdicts that a person has read.
 func allGoldens() []golden {
-	return slices.Concat(goldens(), clientGoldens(), backGoldens(), runGoldens())
+	return slices.Concat(goldens(), clientGoldens(), backGoldens(), runGoldens(), ageGoldens(), ejectionGoldens())
 }
 
 // thin is a trace with one call, the first of a phase, and its attempts.

@@ -71,7 +71,11 @@ func harmOf(r Rule, c Check) harm {
 // cannot have been answered slowly, have reached the dependency, or have tripped
 // anything.
 func harmOfDropped(r Rule, c Check) harm {
-	_, forbidden := r.(FallbackForbidden)
+	forbidden := false
+	switch r.(type) {
+	case FallbackForbidden, FallbackStaleness:
+		forbidden = true // What was answered was answered.
+	}
 	switch {
 	case forbidden && c.share > undelivered:
 		return voidsPass
@@ -133,7 +137,7 @@ func harmOfFault(r Rule) harm {
 	switch r.(type) {
 	case ShortLatency:
 		return harmless
-	case FallbackForbidden, RetryAttempts, RetryAmplification, RetryBudget, RetryForbidden, CancelPropagates:
+	case FallbackForbidden, FallbackStaleness, RetryAttempts, RetryAmplification, RetryBudget, RetryForbidden, CancelPropagates:
 		return voidsPass // a fallback, or a retry, where it must not be needs no fault to be wrong
 	}
 	return voidsAll
@@ -147,7 +151,7 @@ func harmOfJoin(r Rule, c Check) harm {
 		return voidsAll // whatever clients got, the dependency had no part in it
 	}
 	switch r := r.(type) {
-	case Latency, FallbackForbidden, steadyState, AbandonedAfter, DownstreamConcurrency, Isolation, SLO:
+	case Latency, FallbackForbidden, FallbackStaleness, steadyState, AbandonedAfter, DownstreamConcurrency, Isolation, SLO:
 		return harmless
 	case DownstreamRate: // What a limiter rejects looks like short circuits.
 		if c.Name != checkJoin || r.Of == RateAnswers || r.By == "" && r.Rejected == nil {
@@ -198,7 +202,11 @@ func about(r Rule) (breaker, injector string, targets []string) {
 		return r.Breaker, "", nil
 	case StaysClosed:
 		return r.Breaker, "", nil
+	case EjectionOpens:
+		return r.Breaker, "", nil
 	case FallbackShare:
+		return r.Breaker, "", nil
+	case FallbackStaleness:
 		return r.Breaker, "", nil
 	case MetricAgrees:
 		return r.Breaker, "", nil

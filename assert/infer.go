@@ -23,6 +23,10 @@ type segment struct {
 // infer finds the segments of a view. Leaks are flagged on the way, so that a
 // leak is not taken for the end of an open interval.
 func (v *view) infer() {
+	if v.ejects() {
+		v.inferEjections()
+		return
+	}
 	since, first, presumed := v.start(), true, false
 	for {
 		open, ok := v.nextOpen(since, first)

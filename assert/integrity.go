@@ -113,11 +113,13 @@ func (e *evidence) called(b Breaker) Check {
 }
 
 // shorts checks that calls reach the dependency while nothing is wrong with it:
-// a cache, a limiter or coalescing would look like an open breaker.
+// a cache, a limiter or coalescing would look like an open breaker. Where it is known of
+// a call that it was something else that answered it, it does not.
 func (e *evidence) shorts(b Breaker) Check {
 	firstFault := e.firstFault(b.Injector)
 	all, shorts := 0, 0
 	joined := e.views[b.Name][0].join.Calls
+	told := e.toldApart(b.Name)
 	for i := range joined {
 		c := &joined[i]
 		if c.Call.Send >= firstFault {
@@ -128,7 +130,7 @@ func (e *evidence) shorts(b Breaker) Check {
 			continue
 		}
 		all++
-		if c.Kind == trace.Short {
+		if c.Kind == trace.Short && !told[c.Call.ID] {
 			shorts++
 		}
 	}

@@ -11,16 +11,17 @@ import (
 
 // trip is what led from CLOSED to OPEN.
 type trip struct {
-	since      Interval     // start of the trace, or the close before
-	first      bool         // no close before: the window is as the SUT started
-	known      bool         // all outcomes since then are seen
-	past       bool         // the window may have held outcomes from before the trace
-	guests     bool         // calls that were never answered may have asked this instance or another
-	drops      bool         // outcomes of calls that were admitted before do not count
-	presumed   bool         // the close before did not show in more calls than half-open permits
-	outcomes   []*admission // perhaps recorded since then, in the order of o, up to the first rejection
-	candidates []int        // indices into outcomes of those that may have tripped it
-	opens      *openings    // the answer of view.openings, once it was asked
+	since      Interval      // start of the trace, or the close before
+	first      bool          // no close before: the window is as the SUT started
+	known      bool          // all outcomes since then are seen
+	past       bool          // the window may have held outcomes from before the trace
+	guests     bool          // calls that were never answered may have asked this instance or another
+	guestsFrom time.Duration // the first of these was recorded at the earliest then
+	drops      bool          // outcomes of calls that were admitted before do not count
+	presumed   bool          // the close before did not show in more calls than half-open permits
+	outcomes   []*admission  // perhaps recorded since then, in the order of o, up to the first rejection
+	candidates []int         // indices into outcomes of those that may have tripped it
+	opens      *openings     // the answer of view.openings, once it was asked
 }
 
 // newTrip collects the outcomes that a breaker closed since then may have
@@ -39,7 +40,7 @@ func (v *view) newTrip(since Interval, first bool, open Interval) *trip {
 			continue
 		}
 		if a.ghost {
-			t.known, t.guests = false, true
+			t.guest(a)
 			continue
 		}
 		t.outcomes = append(t.outcomes, a)
@@ -47,6 +48,14 @@ func (v *view) newTrip(since Interval, first bool, open Interval) *trip {
 	sortByOutcome(t.outcomes)
 	t.suspect(open)
 	return t
+}
+
+// guest takes in a call that may have been an outcome, or none.
+func (t *trip) guest(a *admission) {
+	if !t.guests || a.early < t.guestsFrom {
+		t.guestsFrom = a.early
+	}
+	t.known, t.guests = false, true
 }
 
 // suspect finds the outcomes that may have caused an opening.

@@ -278,7 +278,7 @@ func inSets(c *trace.Joined, sets []CallSet, vs []*view) (sure, may bool) {
 		return false, has(SetFailed) || has(SetOpen)
 	}
 	v := vs[0] // What is asked of it is in the call alone, but for the states.
-	sure = has(SetShort) && c.Kind == trace.Short || has(SetFailed) && v.callFailed(c) ||
+	sure = has(SetShort) && c.Kind == trace.Short && !slices.ContainsFunc(vs, func(v *view) bool { return v.aside[c] }) || has(SetFailed) && v.callFailed(c) ||
 		has(SetOpen) && slices.ContainsFunc(vs, func(v *view) bool { return v.whileOpen(c) })
 	return sure, sure
 }

@@ -115,7 +115,7 @@ func (v *view) shortIn(w Interval) (short, calls int) {
 	for _, c := range v.calls {
 		if w.in(c.Call.Send) {
 			calls++
-			short += one(c.Kind == trace.Short)
+			short += one(c.Kind == trace.Short && !v.aside[c])
 		}
 	}
 	if missing, all := v.missing(w); missing > short {

@@ -238,9 +238,10 @@ func (v *view) mayBeOpen(w Interval) bool {
 	})
 }
 
-// heardBad reports whether a breaker may have recorded anything bad before an instant.
+// heardBad reports whether a breaker may have recorded anything bad before an instant, of what
+// came to its dependency: what a limit beside it refused is no outcome that it is said to count.
 func (v *view) heardBad(before time.Duration) bool {
 	return slices.ContainsFunc(v.adm, func(a *admission) bool {
-		return a.early < before && (a.failed || a.failMay || a.slow || a.slowMay)
+		return !a.unreached && a.early < before && (a.failed || a.failMay || a.slow || a.slowMay)
 	})
 }

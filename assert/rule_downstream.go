@@ -18,6 +18,10 @@ type DownstreamCalls struct {
 	When     State  // empty: always
 	Min      *int
 	Max      *int
+
+	// PerInstance says that Min and Max are for each instance of the SUT: all together they
+	// are so many times more.
+	PerInstance bool
 }
 
 // Kind implements [Rule].
@@ -36,7 +40,22 @@ func (r DownstreamCalls) expected() string {
 	if r.When != "" {
 		s += " while " + r.When.words()
 	}
+	if r.PerInstance {
+		s += ", for each instance"
+	}
 	return s
+}
+
+// scaled is the rule for all instances together.
+func (r DownstreamCalls) scaled(n int) DownstreamCalls {
+	times := func(bound *int) *int {
+		if bound == nil {
+			return nil
+		}
+		return new(*bound * n)
+	}
+	r.Min, r.Max = times(r.Min), times(r.Max)
+	return r
 }
 
 // words is a state in a sentence.
@@ -70,6 +89,16 @@ func (r DownstreamCalls) judge(e *evidence, a Assertion) Verdict {
 	}
 	if r.Min == nil && r.Max == nil {
 		return Verdict{Result: Inconclusive, Reason: "neither min nor max is asked", Remedy: "give min or max"}
+	}
+	if r.PerInstance {
+		replicas := e.replicas()
+		if replicas == 0 {
+			return Verdict{
+				Result: Inconclusive, Observed: "no call names an instance", Reason: "how many instances the SUT has is not known",
+				Remedy: "name them: sut.replicas with an address each, or sut.instance_header",
+			}
+		}
+		r = r.scaled(replicas)
 	}
 	count := r.all
 	if r.When != "" {
@@ -284,7 +313,7 @@ func (v *view) veiled(i int, w Interval) bool {
 		return !s.sure
 	case s.state == StateHalfOpen:
 		return !s.visit.sure || s.visit.several || s.visit.presumed
-	case i == 0 && !v.fresh && s.from.Hi == 0, i > 0 && v.segs[i-1].visit.presumed:
+	case i == 0 && !v.fresh && s.from.Hi == 0, i > 0 && v.segs[i-1].visit != nil && v.segs[i-1].visit.presumed:
 		return true
 	}
 	until := min(s.to.Lo, w.Hi)

@@ -82,23 +82,30 @@ func (r HalfOpenProbes) expected() string {
 
 // judge implements [Rule].
 func (r HalfOpenProbes) judge(e *evidence, a Assertion) Verdict {
+	out := e.each(r.Breaker, a, func(v *view, w Interval) Verdict { return r.visits(e, v, w) })
+	if out.Result == Pass && r.Exactly > 0 {
+		out.Observed += e.total(r.Breaker, r.Exactly)
+	}
+	return out
+}
+
+// visits judges those that began in a window.
+func (r HalfOpenProbes) visits(e *evidence, v *view, w Interval) Verdict {
 	want, expected := max(r.Exactly, r.Max), r.expected()
-	return e.each(r.Breaker, a, func(v *view, w Interval) Verdict {
-		if v.uncounted() {
-			return v.uncountedVerdict(expected)
+	if v.uncounted() {
+		return v.uncountedVerdict(expected)
+	}
+	var parts []Verdict
+	for _, vis := range v.visits {
+		if w.in(vis.half.Hi) {
+			parts = append(parts, r.one(v, vis, want))
 		}
-		var parts []Verdict
-		for _, vis := range v.visits {
-			if w.in(vis.half.Hi) {
-				parts = append(parts, r.one(v, vis, want))
-			}
-		}
-		if len(parts) == 0 {
-			return e.noOpening(r.Breaker, expected, "no half-open visit began in this phase",
-				"make the phase longer than the wait, under load")
-		}
-		return anyOf(expected, "visits", parts)
-	})
+	}
+	if len(parts) == 0 {
+		return e.noOpening(r.Breaker, expected, "no half-open visit began in this phase",
+			"make the phase longer than the wait, under load")
+	}
+	return anyOf(expected, "visits", parts)
 }
 
 // one judges one visit.
@@ -128,7 +135,7 @@ func (r HalfOpenProbes) one(v *view, vis *visit, want int) Verdict {
 		out.Remedy = "give the SUT as many connections as probes, or declare the retry's unit"
 	case r.Exactly > 0 && c.lo < want && c.hi < want:
 		out.Result = Fail
-		out.Reason = fmt.Sprintf("%d calls were rejected while only %d probes were out", c.rejected, c.lo)
+		out.Reason = fmt.Sprintf("%d calls were rejected while only %d probes were out, by the breaker or by a bulkhead that holds no more", c.rejected, c.lo)
 	case r.Exactly > 0 && c.lo < want:
 		out.Result, out.Reason, out.Remedy = Inconclusive, "some calls were under way when the first outcome came", "hold the probes longer (hold.max)"
 	default:

@@ -63,7 +63,7 @@ func (v *view) nobodys(w Interval) int {
 			if a.hi >= s.to.Hi && !s.last {
 				break
 			}
-			n += one(w.in(a.hi) && !a.leaked && max(a.lo, a.newest) > s.from.Hi && (a.ghost || a.lo <= s.from.Hi))
+			n += one(w.in(a.hi) && !a.leaked && max(a.lo, a.newest) > s.from.Hi && (a.ghost || a.lo <= s.from.Hi) && !a.unreached)
 		}
 	}
 	return n

@@ -322,6 +322,11 @@ func (v *view) mustOpen(w Interval, r Opens) (at int, due bool) {
 		if s.state != StateClosed || s.from.Lo >= w.Hi || s.to.Hi <= w.Lo {
 			continue
 		}
+		if s.stay.guests && s.stay.guestsFrom > s.from.Hi {
+			// Up to then all outcomes are seen.
+			before := s.stay.guestsFrom - 1
+			s.stay = v.newTrip(s.from, s.stay.first, Interval{before, before})
+		}
 		opens := v.openings(s.stay)
 		if in := v.unhaunted(opens, s); in.Hi < w.Hi && v.admittedBetween(in.Hi, in.Lo+v.wait) {
 			if plain := opens.plain(s.stay); len(plain) > 0 {

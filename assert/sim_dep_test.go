@@ -86,7 +86,7 @@ func (d *dependency) arrive(id string, over func(failed bool)) (leave func()) {
 	method := d.methodOf(id)
 	v := d.phase.Decide(fault.Request{Method: method, Path: "/charges"})
 	a := trace.Attempt{
-		Seq: i, Injector: d.name, ID: id, By: "traceparent", Phase: d.during, Method: method, Path: "/charges",
+		Seq: i, Injector: d.name, ID: id, By: "traceparent", Phase: d.during, Peer: d.peer, Method: method, Path: "/charges",
 		Arr: d.now, Dep: trace.None, Abandon: trace.None,
 	}
 	if v.Rule != nil {

@@ -58,7 +58,11 @@ func (w *world) call(phase string, n int, due time.Duration, over func()) {
 		c.Target = "pay"
 		w.paying[c.ID] = true
 	}
-	s := w.suts[w.turn%len(w.suts)]
+	serving := w.suts
+	if w.Starved {
+		serving = serving[:len(serving)-1]
+	}
+	s := serving[w.turn%len(serving)]
 	if w.Replicas {
 		c.Instance = fmt.Sprintf("i%d", s.number)
 	}
@@ -70,6 +74,9 @@ func (w *world) call(phase string, n int, due time.Duration, over func()) {
 		}
 		ended = true
 		c.End, c.Status, c.Err, c.Class, c.RetryAfter = w.now, a.status, a.err, a.class, a.retryAfter
+		if a.says != "" || a.ages != nil {
+			c.Told = &trace.Told{Reason: a.says, By: a.saysBy, Ages: a.ages}
+		}
 		if a.status != 0 {
 			c.First = w.now
 			if w.Instances > 0 {

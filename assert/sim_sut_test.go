@@ -1,6 +1,7 @@
 package assert_test
 
 import (
+	"fmt"
 	"time"
 
 	"github.com/faultline-go/faultline/breakerref"
@@ -20,6 +21,9 @@ type reply struct {
 	status int
 	err    trace.ErrKind
 	class  string
+	says   string
+	saysBy string
+	ages   map[string]string
 
 	retryAfter string
 }
@@ -32,6 +36,7 @@ type sut struct {
 	free    int // connections
 	last    happened
 	queue   []func()
+	besides besides
 	guard   guard
 }
 
@@ -91,7 +96,7 @@ func (s *sut) note(before breakerref.State) {
 // serve is one call at the SUT; answer may be called once, at any later time.
 func (s *sut) serve(id string, answer func(reply)) {
 	s.pay(id)
-	s.inSUT(s.now+s.draw(s.Own), func() { s.try(id, 1, s.now, answer) })
+	s.inSUT(s.now+s.draw(s.Own), func() { s.meet(id, answer) })
 }
 
 // try makes the n-th attempt; since is when the breaker let the call in.
@@ -112,9 +117,13 @@ func (s *sut) try(id string, n int, since time.Duration, answer func(reply)) {
 		}
 		since = s.now
 	}
+	if s.squeezed(id, since, answer) {
+		return
+	}
 	s.connect(func() {
 		s.exchange(id, func(failed bool) {
 			s.disconnect()
+			s.besides.under -= one(s.Aside.Inside)
 			s.pass()
 			s.inSUT(s.now+s.draw(s.Post), func() { s.outcome(id, n, since, failed, answer) })
 		})
@@ -160,6 +169,8 @@ func (s *sut) answer(r reply, answer func(reply)) {
 func (s *sut) fallback(id string, bare reply, answer func(reply)) {
 	good := reply{status: 200, class: match.ClassFallback}
 	switch {
+	case s.Aside.Keep > 0:
+		s.answer(s.kept(bare), answer)
 	case s.NoFallback, s.paying[id] && !s.FallsBack:
 		s.answer(bare, answer)
 	case s.Second:
@@ -217,6 +228,12 @@ func (s *sut) exchange(id string, over func(failed bool)) {
 		leave()
 	}
 	s.at(s.now+s.draw(s.Net), func() {
+		switch {
+		case s.Connections:
+			s.peer = fmt.Sprintf("127.0.0.1:%d", 40000+s.number)
+		case s.OwnPeers:
+			s.peer = fmt.Sprintf("10.0.0.%d:%d", s.number+1, 40000+s.now%1000)
+		}
 		leave = s.primary.arrive(id, func(failed bool) { s.inSUT(s.now+s.draw(s.Net), func() { end(failed) }) })
 	})
 	if s.SUTTimeout > 0 {

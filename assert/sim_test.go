@@ -2,6 +2,7 @@ package assert_test
 
 import (
 	"container/heap"
+	"fmt"
 	"math/rand/v2"
 	"time"
 
@@ -42,13 +43,21 @@ type setup struct {
 	SUTTimeout           time.Duration // 0: none
 	ClientTimeout        time.Duration
 	Stalls               stalls
-	Instances            int          // 0: one, without an instance header
-	Replicas             bool         // the instances have addresses of their own, so that every call names its one
-	Aggregate            bool         // nothing passes ids on
-	Pay                  int          // every so many calls go to a route that must not fall back; 0: none
-	FallsBack            bool         // it does all the same
-	Propagates           bool         // the SUT lets go of the dependency when its client leaves
-	Guard                func() guard // what lets calls in before the breaker is asked; nil: nothing
+	Instances            int  // 0: one, without an instance header
+	Replicas             bool // the instances have addresses of their own, so that every call names its one
+	Ejection             *assert.Ejection
+	Shared               bool // the instances share one breaker
+	SaidShared           bool // as the judge is told
+	Starved              bool // the last instance gets no calls, though it is known
+	Connections          bool // attempts of an instance come over one connection
+	OwnPeers             bool // attempts come from an address of their instance, not from this machine's
+	Aggregate            bool // nothing passes ids on
+	Pay                  int  // every so many calls go to a route that must not fall back; 0: none
+	FallsBack            bool // it does all the same
+	Propagates           bool // the SUT lets go of the dependency when its client leaves
+	Aside                aside
+	Classes              match.Classes // nil: names alone
+	Guard                func() guard  // what lets calls in before the breaker is asked; nil: nothing
 	Phases               []phase
 }
 
@@ -136,7 +145,8 @@ type world struct {
 	primary *dependency
 	second  *dependency
 	suts    []*sut
-	turn    int // of the load balancer
+	turn    int    // of the load balancer
+	peer    string // of the attempt that arrives
 	arrived map[string]int
 	paying  map[string]bool   // calls to the route that must not fall back
 	leaving map[string]func() // lets go of the dependency, by call
@@ -160,6 +170,9 @@ func simulate(s setup) result {
 	w.primary, w.second = newDependency(w, "payments", script(s.Phases)), newDependency(w, "backup", fault.Script{})
 	for i := range max(1, s.Instances) {
 		w.suts = append(w.suts, newSUT(w, i))
+		if s.Shared {
+			w.suts[i].breaker = w.suts[0].breaker
+		}
 	}
 	w.planPauses()
 	if s.Running == nil {
@@ -228,12 +241,20 @@ func (w *world) spec() assert.Spec {
 			{Name: "checkout", Method: "POST", Path: "/checkout", DependsOn: []string{"payments"}, Weight: 1},
 			{Name: "pay", Method: "POST", Path: "/pay?now=1", DependsOn: []string{"payments"}, Weight: 1},
 		},
-		Classes:   match.Classes{{Name: match.ClassPrimary}, {Name: match.ClassFallback}, {Name: match.ClassRejected}},
+		Classes:   w.Classes,
 		Integrity: assert.DefaultIntegrity(),
 		Breakers: []assert.Breaker{{
 			Name: "cb", Injector: "payments", Targets: []string{"checkout", "pay"}, Unit: w.Unit,
-			Declared: !w.Undeclared, Config: w.Breaker, Failure: w.Failure,
+			Declared: !w.Undeclared, Config: w.Breaker, Failure: w.Failure, Shared: w.SaidShared, Ejection: w.Ejection,
 		}},
+	}
+	if w.Classes == nil {
+		s.Classes = match.Classes{{Name: match.ClassPrimary}, {Name: match.ClassFallback}, {Name: match.ClassRejected}}
+	}
+	for i := range w.Instances {
+		if w.Starved {
+			s.Instances = append(s.Instances, fmt.Sprintf("i%d", i))
+		}
 	}
 	if w.Undeclared {
 		s.Breakers[0].Config = breakerref.Default()

@@ -17,6 +17,10 @@ type Spec struct {
 	Assertions []Assertion
 	Integrity  Integrity
 
+	// Instances are the names of the SUT's instances, if they are known beforehand; others
+	// are those that answers name.
+	Instances []string
+
 	// SteadyState holds in a healthy system: before any fault, where a breach makes
 	// the run worthless, and in the last phase, where it is a failure.
 	SteadyState []Criterion
@@ -42,6 +46,13 @@ type Breaker struct {
 	Declared bool              `json:"declared" yaml:"declared"` // Config is what it is said to be
 	Config   breakerref.Config `json:"config" yaml:"config"`
 	Failure  match.Failure     `json:"failure" yaml:"failure"`
+
+	// Shared says that all instances of the SUT share the breaker's state, so that they are
+	// judged together; else each has one of its own.
+	Shared bool `json:"shared,omitempty" yaml:"shared,omitempty"`
+
+	// Ejection says that it ejects and returns a host, without half-open; nil: it does not.
+	Ejection *Ejection `json:"ejection,omitempty" yaml:"ejection,omitempty"`
 
 	// LateDropped says that an outcome counts only for the state that admitted its call, and
 	// else not at all. Otherwise it counts for the state that it finds, as in Resilience4j.

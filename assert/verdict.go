@@ -80,6 +80,9 @@ type Timeline struct {
 	Name     string    `json:"name"`
 	Instance string    `json:"instance,omitempty"`
 	Segments []Segment `json:"segments"`
+
+	// Shorts says of the calls that were answered without the dependency why they were.
+	Shorts []Short `json:"shorts,omitempty"`
 }
 
 // Report is the outcome of judging one trace.

@@ -24,8 +24,10 @@ type Config struct {
 	Recorder       *trace.Recorder
 	Correlator     match.Correlator
 	Classes        match.Classes
-	Timeout        time.Duration // of one call, body included
-	InstanceHeader string        // answer header that names the SUT's instance, or empty; with Replicas their names do
+	Reasons        match.Classes   // what an answer says of why the dependency was not asked, beside conventions; see match.NewTeller
+	Ages           []match.AgeFrom // where answers say how old what they hold is
+	Timeout        time.Duration   // of one call, body included
+	InstanceHeader string          // answer header that names the SUT's instance, or empty; with Replicas their names do
 	// Dial replaces net.Dialer.DialContext, for an in-process network.
 	Dial func(ctx context.Context, network, addr string) (net.Conn, error)
 }
@@ -71,6 +73,8 @@ type Attacker struct {
 	cfg       Config
 	bases     []base // of the replicas; without them, one
 	classes   match.Classifier
+	teller    match.Teller
+	ages      match.AgeReader
 	prepared  sync.Map // target by its name, see prepare.go
 	transport *http.Transport
 	client    *http.Client
@@ -99,6 +103,14 @@ func New(cfg Config) (*Attacker, error) {
 	if err != nil {
 		return nil, fmt.Errorf("attack: %w", err)
 	}
+	teller, err := match.NewTeller(cfg.Reasons)
+	if err != nil {
+		return nil, fmt.Errorf("attack: reasons: %w", err)
+	}
+	ages, err := match.NewAgeReader(cfg.Ages)
+	if err != nil {
+		return nil, fmt.Errorf("attack: ages: %w", err)
+	}
 	switch {
 	case cfg.Recorder == nil:
 		return nil, errors.New("attack: no recorder given")
@@ -116,6 +128,8 @@ func New(cfg Config) (*Attacker, error) {
 		cfg:     cfg,
 		bases:   bases,
 		classes: classes,
+		teller:  teller,
+		ages:    ages,
 		transport: &http.Transport{
 			DialContext:         dial, // and no Proxy: the environment's does not apply
 			MaxIdleConnsPerHost: vegeta.DefaultConnections,

@@ -135,7 +135,7 @@ type received struct {
 // exchange sends the request and reads all of the answer into c. What it returns is
 // nil without an answer that was read to its end.
 func (a *Attacker) exchange(req *http.Request, c *trace.Call, by *user) (*received, error) {
-	needBody := a.classes.NeedBody()
+	needBody := a.looksInto()
 	if by != nil {
 		by.dress(req)
 		needBody = needBody || by.needBody(by.step)
@@ -160,11 +160,27 @@ func (a *Attacker) exchange(req *http.Request, c *trace.Call, by *user) (*receiv
 		return nil, err
 	}
 	cut := len(body) == MaxBody && rest > 0
-	if cut && a.classes.NeedBody() {
+	if cut && a.looksInto() {
 		c.Detail = fmt.Sprintf("classified by the first %d of %d body bytes", MaxBody, MaxBody+rest)
 	}
 	c.Class = a.classes.Classify(c.Status, resp.Header.Get, body)
+	c.Told = a.told(c.Status, resp.Header.Get, body)
 	return &received{req.URL, resp.Header, body, cut}, nil
+}
+
+// looksInto reports whether anything is told by the body of an answer.
+func (a *Attacker) looksInto() bool {
+	return a.classes.NeedBody() || a.teller.NeedBody() || a.ages.NeedBody()
+}
+
+// told is what an answer says of itself, or nil.
+func (a *Attacker) told(status int, header func(string) string, body []byte) *trace.Told {
+	reason, by := a.teller.Tell(status, header, body)
+	ages := a.ages.Read(header, body)
+	if reason == "" && ages == nil {
+		return nil
+	}
+	return &trace.Told{Reason: reason, By: by, Ages: ages}
 }
 
 // setBody gives a request a body that Go's transport cannot send twice. Without

@@ -21,6 +21,7 @@ func TestEveryKeyCounts(t *testing.T) {
 		"testdata/doors.good.yaml", "testdata/probes.good.yaml", "testdata/sessions.good.yaml", "testdata/rates.good.yaml",
 		"testdata/policies.good.yaml", "testdata/policies-routes.good.yaml", "testdata/policies-waits.good.yaml",
 		"testdata/retries.good.yaml",
+		"testdata/aside.good.yaml", "testdata/ejection.good.yaml",
 	} {
 		src, err := os.ReadFile(file)
 		if err != nil {

@@ -51,6 +51,7 @@ type reader struct {
 	tokens    bool            // a target holds the identity of its call
 	noRate    bool            // load.rate could not be read, so that it is absent proves nothing
 	noClasses bool            // likewise load.classify
+	shared    []yamldoc.Value // where breakers are said to be shared
 	noTargets bool            // likewise load.targets
 	noPhases  bool            // likewise phases
 	noSUT     bool            // likewise sut
@@ -90,6 +91,7 @@ func compile(doc *yamldoc.Doc, path string, seed uint64) *Plan {
 	flawed := r.flawed()
 	r.sut(m.Need("sut"))
 	r.noSUT = flawed() || len(m.Unknown()) > 0 && !m.Has("sut")
+	r.refuseShared()
 	r.referenceSpeaks()
 	flawed = r.flawed()
 	r.readPhases(m.Need("phases"))

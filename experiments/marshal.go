@@ -35,6 +35,7 @@ func MarshalPlan(p *Plan) ([]byte, error) {
 	load.Put("max_in_flight", p.MaxInFlight)
 	load.Put("targets", each(p.Targets, targetOut))
 	load.PutIf(len(p.Classes) > 0, "classify", classesOut(p.Classes))
+	load.PutIf(len(p.Reasons) > 0, "reasons", classesOut(p.Reasons))
 	o.Put("load", &load)
 	o.PutIf(len(p.Breakers) > 0, "breakers", breakersOut(p))
 	o.Put("phases", each(p.Phases, phaseOut))
@@ -130,6 +131,12 @@ func breakersOut(p *Plan) *yamldoc.Out {
 		one.Put("injector", b.Injector)
 		one.Put("targets", b.Targets)
 		one.PutIf(b.Unit != assert.UnitUnknown, "unit", string(b.Unit))
+		one.PutIf(b.Shared, "shared", true)
+		if b.Ejection != nil {
+			ejection := &yamldoc.Out{}
+			ejection.Put("after", b.Ejection.After)
+			one.Put("ejection", ejection)
+		}
 		one.PutIf(b.LateDropped, "late_outcomes", lateDropped)
 		if b.Declared {
 			putConfig(one, b.Config)

@@ -63,6 +63,7 @@ func downstreamOut(r assert.DownstreamCalls) *yamldoc.Out {
 	for word, state := range stateWords() {
 		m.PutIf(state == r.When, "when", word)
 	}
+	m.PutIf(r.PerInstance, "per_instance", true)
 	return m
 }
 

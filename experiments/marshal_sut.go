@@ -58,7 +58,7 @@ func putService(o *yamldoc.Out, r *Reference) {
 	o.Put("injector", r.Injector)
 	if r.Model != nil {
 		o.Put("model", modelOut(*r.Model))
-	} else {
+	} else if r.Ejection == nil {
 		breaker := &yamldoc.Out{}
 		putConfig(breaker, r.Breaker)
 		o.Put("breaker", breaker)
@@ -76,6 +76,9 @@ func putService(o *yamldoc.Out, r *Reference) {
 	}
 	o.PutIf(r.Pool > 0, "pool", r.Pool)
 	putPolicies(o, r.Policies)
+	if r.Ejection != nil {
+		o.Put("ejection", ejectOut(r.Ejection))
+	}
 	if r.Paging != nil {
 		paging := &yamldoc.Out{}
 		paging.Put("items", r.Paging.Items)

@@ -23,6 +23,7 @@ type Plan struct {
 	Correlate   Correlate          `json:"correlate" yaml:"correlate"`
 	Targets     []match.Target     `json:"targets" yaml:"targets"`
 	Classes     match.Classes      `json:"classes" yaml:"classes"`
+	Reasons     match.Classes      `json:"reasons,omitempty" yaml:"reasons,omitempty"` // how an answer says why the dependency was not asked: named by match.Reasons, beside conventions
 	Timeout     time.Duration      `json:"timeout" yaml:"timeout"`
 	MaxInFlight int                `json:"max_in_flight" yaml:"max_in_flight"`
 	Breakers    []assert.Breaker   `json:"breakers" yaml:"breakers"`
@@ -87,6 +88,8 @@ type Reference struct {
 
 	Model *Model `json:"model,omitempty" yaml:"model,omitempty"` // another breaker that decides in place of Breaker; nil: Breaker does
 	Cache *Cache `json:"cache,omitempty" yaml:"cache,omitempty"` // answers in place of the dependency, before Fallback; nil: none
+
+	Ejection *Eject `json:"ejection,omitempty" yaml:"ejection,omitempty"` // in place of Breaker; nil: that
 
 	Policies `yaml:",inline"`
 

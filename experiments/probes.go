@@ -228,7 +228,10 @@ func putReport(o *yamldoc.Out, rule assert.Rule) {
 		putReported(o, r)
 	case assert.MetricAgrees:
 		putMetric(o, r)
+	case assert.FallbackStaleness:
+		putStaleness(o, r)
 	default:
+		putEjection(o, rule)
 		putRateRule(o, rule)
 		putRetry(o, rule)
 	}

@@ -20,9 +20,13 @@ func ruleKinds() []string {
 		assert.ReopensOnFailedProbe{},
 		assert.Closes{},
 		assert.NeverStuck{},
+		assert.EjectionOpens{},
+		assert.EjectionDuration{},
+		assert.EjectionReturns{},
 		assert.ShortLatency{},
 		assert.FallbackShare{},
 		assert.FallbackForbidden{},
+		assert.FallbackStaleness{},
 		assert.FallbackContinuity{},
 		assert.RecoveryTime{},
 		assert.AbandonedAfter{},
@@ -56,6 +60,7 @@ func (r *reader) assertions(v yamldoc.Value) {
 			continue // Not Done: keys of the rule that was meant are not unknown.
 		}
 		pa.Rule = a.rule(pa.Kind)
+		a.refuseStates(pa.Rule)
 		a.reach(pa.Phase)
 		m.Done()
 		r.plan.Assertions = append(r.plan.Assertions, pa)
@@ -153,7 +158,7 @@ func (a *assertion) onlyBreaker() string {
 // declared reads a breaker whose rule needs one of its numbers.
 func (a *assertion) declared(v yamldoc.Value, number string) string {
 	name := a.breaker(v)
-	if b, ok := a.plan.breaker(name); ok && !b.Declared && !a.breakers.vague[name] {
+	if b, ok := a.plan.breaker(name); ok && !b.Declared && b.Ejection == nil && !a.breakers.vague[name] {
 		v.Problemf("needs to know %s of breaker %s, none of whose numbers is declared", number, name)
 	}
 	return name

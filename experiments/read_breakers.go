@@ -41,7 +41,12 @@ func (r *reader) breaker(name string, v yamldoc.Value) {
 	b.Config, b.Declared = breakerConfig(m)
 	b.Config.Name = name
 	b.Targets = r.breakerTargets(m, b.Injector)
+	r.ejection(m.Get("ejection"), &b)
 	r.stateProbe(name, m.Get("state_probe"))
+	shared := m.Get("shared")
+	if b.Shared = shared.Bool(false); b.Shared {
+		r.shared = append(r.shared, shared)
+	}
 	r.plan.Breakers = append(r.plan.Breakers, b)
 }
 
@@ -152,4 +157,13 @@ func percent(v yamldoc.Value, def float32) float32 {
 		v.Problemf("%v", err)
 	}
 	return float32(f)
+}
+
+// refuseShared notes breakers that are said to be shared by instances of a service that has one.
+func (r *reader) refuseShared() {
+	for _, v := range r.shared {
+		if r.plan.SUT.Reference != nil {
+			v.Problemf("says nothing of the reference service, which is one instance")
+		}
+	}
 }

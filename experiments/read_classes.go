@@ -2,6 +2,7 @@ package experiments
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/faultline-go/faultline/assert"
 	"github.com/faultline-go/faultline/internal/yamldoc"
@@ -11,30 +12,47 @@ import (
 // classify reads the classes of answers, in the order of the file.
 func (r *reader) classify(v yamldoc.Value) {
 	for _, e := range v.Map("{NAME: {contains: PAID}}").Entries() {
-		m := e.Value.Map("{contains: PAID}")
-		c := match.Class{Name: checkWord(e.Key, e.Name, "_-"), Header: headers(m.Get("header"))}
+		c := match.Class{Name: checkWord(e.Key, e.Name, "_-")}
 		switch {
 		case c.Name == match.Unclassified:
 			e.Key.Problemf("is the name of what no class matches")
 		case slices.Contains([]string{assert.SubjectAll, assert.SubjectShort, assert.SubjectError}, c.Name):
 			e.Key.Problemf("has a meaning of its own in rules (%s.share, %s.latency); choose another name", c.Name, c.Name)
 		}
-		for _, item := range m.Get("status").Items() {
-			c.Status = append(c.Status, status(item, 200))
+		r.plan.Classes = append(r.plan.Classes, marks(e.Value, c))
+	}
+}
+
+// marks reads by what an answer is known to be of a class.
+func marks(v yamldoc.Value, c match.Class) match.Class {
+	m := v.Map("{contains: PAID}")
+	defer m.Done()
+	c.Header = headers(m.Get("header"))
+	for _, item := range m.Get("status").Items() {
+		c.Status = append(c.Status, status(item, 200))
+	}
+	for _, item := range m.Get("contains").Items() {
+		c.Contains = append(c.Contains, item.NonEmpty())
+	}
+	for _, item := range m.Get("regex").Items() {
+		c.Regex = append(c.Regex, expression(item))
+	}
+	c.JSONPath = queries(m.Get("jsonpath"))
+	if m.Exists() && len(c.Status) == 0 && c.StatusOnly() {
+		keys := []string{"status", "header", "contains", "regex", "jsonpath"}
+		m.Lacks(m.Value, keys, "matches every answer; give it status, header, contains, regex or jsonpath")
+	}
+	return c
+}
+
+// reasons reads by what an answer says why it was given without the dependency.
+func (r *reader) reasons(v yamldoc.Value) {
+	for _, e := range v.Map("{limited: {status: 429}}").Entries() {
+		c := marks(e.Value, match.Class{Name: e.Name})
+		if !slices.Contains(match.Reasons(), e.Name) {
+			e.Key.Problemf("is not a reason; known are %s", strings.Join(match.Reasons(), ", "))
 		}
-		for _, item := range m.Get("contains").Items() {
-			c.Contains = append(c.Contains, item.NonEmpty())
-		}
-		for _, item := range m.Get("regex").Items() {
-			c.Regex = append(c.Regex, expression(item))
-		}
-		c.JSONPath = queries(m.Get("jsonpath"))
-		if m.Exists() && len(c.Status) == 0 && c.StatusOnly() {
-			keys := []string{"status", "header", "contains", "regex", "jsonpath"}
-			m.Lacks(m.Value, keys, "matches every answer; give it status, header, contains, regex or jsonpath")
-		}
-		m.Done()
-		r.plan.Classes = append(r.plan.Classes, c)
+		r.plan.Reasons = append(r.plan.Reasons, c)
 	}
 }
 

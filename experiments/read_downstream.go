@@ -98,9 +98,13 @@ func (a *assertion) downstreamCalls(v yamldoc.Value) assert.Rule {
 	m := v.Map("{injector: payments, max: 40}")
 	defer m.Done()
 	at, least, most, when := m.Get("injector"), m.Get("min"), m.Get("max"), m.Get("when")
+	each := m.Get("per_instance")
 	rule := assert.DownstreamCalls{Injector: a.injectors.referOr(at)}
 	a.refuseUnjoined(at, rule.Injector, "requests cannot be counted")
 	rule.Min, rule.Max = optional(least, 1), optional(most, 0)
+	if rule.PerInstance = each.Bool(false); rule.PerInstance && a.plan.SUT.Reference != nil {
+		each.Problemf("says nothing of the reference service, which is one instance")
+	}
 	switch {
 	case m.Exists() && !least.Exists() && !most.Exists() && len(m.Unknown()) == 0:
 		m.Problemf("bounds nothing; give it min or max, a number of attempts")

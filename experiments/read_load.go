@@ -28,6 +28,7 @@ func (r *reader) load(m *yamldoc.Map) {
 	r.tokenOrder()
 	flawed = r.flawed()
 	r.classify(m.Get("classify"))
+	r.reasons(m.Get("reasons"))
 	m.Done()
 	r.noRate = !m.Exists() || m.Misspelt("rate")
 	r.noClasses = !m.Exists() || flawed()

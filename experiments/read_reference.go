@@ -41,6 +41,9 @@ func (r *reader) service(m *yamldoc.Map, name string) *Reference {
 	ref.Breaker, _ = breakerConfig(b)
 	ref.Breaker.Name = name
 	b.Done()
+	if ref.Ejection = eject(m.Get("ejection")); ref.Ejection != nil && b.Exists() {
+		m.Key("breaker").Problemf("breaker and ejection exclude each other: a host that is ejected comes back without half-open")
+	}
 	if fallback := m.Get("fallback"); fallback.Exists() {
 		fm := fallback.Map("{status: 200, body: QUEUED}")
 		answer := respond(fm, fm.Get("status"))
@@ -125,7 +128,7 @@ func (r *reader) route(v yamldoc.Value, earlier []Route) Route {
 func serviceKeys() []string {
 	return []string{
 		"injector", "breaker", "model", "failure", "timeout", "fallback", "cache", "pool",
-		"retry", "rate_limiter", "time_limiter", "bulkhead", "order", "rejections_fail", "paging", "defect",
+		"retry", "rate_limiter", "time_limiter", "bulkhead", "ejection", "order", "rejections_fail", "paging", "defect",
 	}
 }
 

@@ -48,6 +48,14 @@ func (a *assertion) rule(kind string) assert.Rule {
 	case assert.MetricAgrees{}.Kind():
 		return a.metricAgrees(v)
 	}
+	return a.otherRule(kind, v)
+}
+
+// otherRule reads the keys of a rule that is not about a breaker with three states.
+func (a *assertion) otherRule(kind string, v yamldoc.Value) assert.Rule {
+	if rule := a.ejectionRule(kind, v); rule != nil {
+		return rule
+	}
 	if isRateRule(kind) {
 		return a.rateRule(kind, v)
 	}

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/faultline-go/faultline/injector/fault"
+	"github.com/faultline-go/faultline/target/match"
 )
 
 // sutSchema is the system under test: of four ways to have one, one is taken.
@@ -45,6 +46,7 @@ func serviceSchema() keys {
 		"fallback": object(answerSchema()),
 		"cache":    object(keys{"answers": count(1), "max_age": ref(durationDef)}, "answers"),
 		"pool":     count(1),
+		"ejection": ejectSchema(),
 		"paging":   object(keys{"items": count(1), "page": count(1), "on_switch": oneOf(Switches()...)}, "items", "page"),
 		"defect":   oneOf(Defects()...),
 	})
@@ -108,6 +110,7 @@ func breakerSchema() schema {
 	return object(plus(numbersSchema(), keys{
 		"injector": ref(nameDef), "target": ref(nameDef), "targets": some(ref(nameDef)),
 		"unit": oneOf("attempt", "call"), "failure": some(ref(failureDef)), "late_outcomes": oneOf(lateCounted, lateDropped), "state_probe": probeSchema(),
+		"shared": boolean(), "ejection": object(keys{"after": count(1)}, "after"),
 	})).with("allOf", []schema{apart("target", "targets")})
 }
 
@@ -144,7 +147,7 @@ func loadSchema() schema {
 	}).with("minProperties", 1)
 	return object(keys{
 		"rate": ref(rateDef), "timeout": ref(durationDef), "max_in_flight": count(1),
-		"targets": list(target).with("minItems", 1), "classify": named(class),
+		"targets": list(target).with("minItems", 1), "classify": named(class), "reasons": named(class).with("propertyNames", oneOf(match.Reasons()...)),
 	}, "targets")
 }
 

@@ -39,6 +39,7 @@ func ruleSchemas() map[string]ruleSchema {
 		assert.FallbackForbidden{}.Kind(): {value: object(keys{
 			"routes": some(ref(pathDef)), "methods": some(methodSchema()),
 		})},
+		assert.FallbackStaleness{}.Kind(): stalenessSchema(),
 		assert.FallbackContinuity{}.Kind(): {value: object(keys{
 			"items": name, "source": name, "told": some(name),
 		}, "items"), beside: keys{"breaker": name}},
@@ -49,7 +50,7 @@ func ruleSchemas() map[string]ruleSchema {
 			"injector": name, "equals": duration, "tolerance": ref(shareDef), "max": duration,
 		}).with("oneOf", []schema{required("equals"), only([]string{"max"}, []string{"equals", "tolerance"})})},
 		assert.DownstreamCalls{}.Kind(): {value: object(keys{
-			"injector": name, "min": count(1), "max": count(0), "when": oneOf("open", "closed", "half_open"),
+			"injector": name, "min": count(1), "max": count(0), "when": oneOf("open", "closed", "half_open"), "per_instance": boolean(),
 		}).with("anyOf", anyKey("min", "max")), beside: keys{"breaker": name}},
 		assert.Latency{Subject: assert.SubjectAll}.Kind(): {value: latencies, beside: targets},
 		assert.Share{Subject: assert.SubjectError}.Kind(): {value: shares, beside: targets},
@@ -58,6 +59,7 @@ func ruleSchemas() map[string]ruleSchema {
 		"*" + ofLatency: {value: latencies, beside: targets},
 	}
 	maps.Copy(all, reportSchemas())
+	maps.Copy(all, ejectionSchemas())
 	maps.Copy(all, retrySchemas())
 	maps.Copy(all, rateSchemas())
 	return all

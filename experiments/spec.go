@@ -17,6 +17,9 @@ func (p *Plan) Spec() assert.Spec {
 
 		SteadyState: p.SteadyState,
 	}
+	for _, r := range p.SUT.Replicas {
+		spec.Instances = append(spec.Instances, r.Name)
+	}
 	// Two floors for the same share: the stricter one holds.
 	spec.Integrity.Join = max(spec.Integrity.Join, p.Correlate.MinJoin)
 	for _, ph := range p.Phases {

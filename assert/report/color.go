@@ -22,7 +22,7 @@ func stateColor(s assert.State) string {
 	switch s {
 	case assert.StateClosed:
 		return green
-	case assert.StateOpen:
+	case assert.StateOpen, assert.StateEjected:
 		return red
 	case assert.StateHalfOpen:
 		return yellow

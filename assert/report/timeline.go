@@ -97,7 +97,7 @@ func (t timeline) lines(width int, paint func(assert.State, string) string) []st
 		legend = margin + legend
 	}
 	out = append(out, legend)
-	return append(out, t.stays(width)...)
+	return append(append(out, t.stays(width)...), t.shorts(width)...)
 }
 
 // lane names a breaker, of an instance where there are several.
@@ -197,7 +197,7 @@ func (t timeline) draw(a axis, b assert.Timeline, paint func(assert.State, strin
 		return "no state could be inferred"
 	}
 	cells := make([]assert.State, a.cols)
-	for _, state := range []assert.State{assert.StateClosed, assert.StateOpen, assert.StateHalfOpen} {
+	for _, state := range []assert.State{assert.StateClosed, assert.StateOpen, assert.StateEjected, assert.StateHalfOpen} {
 		for _, s := range b.Segments {
 			if s.State != state || s.To.Hi < a.from {
 				continue
@@ -225,7 +225,7 @@ func (t timeline) glyph(s assert.State) rune {
 	switch s {
 	case assert.StateClosed:
 		return t.glyphs.closed
-	case assert.StateOpen:
+	case assert.StateOpen, assert.StateEjected:
 		return t.glyphs.open
 	case assert.StateHalfOpen:
 		return t.glyphs.half

@@ -13,6 +13,7 @@ import (
 	"github.com/faultline-go/faultline/experiments"
 	"github.com/faultline-go/faultline/injector/fault"
 	"github.com/faultline-go/faultline/target/match"
+	"github.com/faultline-go/faultline/target/trace"
 )
 
 // The header by which faultline's own service says where an answer comes from, and
@@ -30,6 +31,7 @@ const (
 // are of the class that is declared for what they are.
 type words struct {
 	classifier match.Classifier
+	teller     match.Teller
 	classes    match.Classes
 	known      map[said]answer
 	empty      *fault.Respond         // of a fallback that has nothing
@@ -50,7 +52,11 @@ func newWords(plan *experiments.Plan) (*words, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read the classes: %w", err)
 	}
-	w := &words{classifier: c, classes: plan.Classes, known: map[said]answer{}, empties: map[int]*fault.Respond{}}
+	teller, err := match.NewTeller(plan.Reasons)
+	if err != nil {
+		return nil, fmt.Errorf("read the reasons: %w", err)
+	}
+	w := &words{classifier: c, teller: teller, classes: plan.Classes, known: map[said]answer{}, empties: map[int]*fault.Respond{}}
 	w.timeouts, _ = timeouts(plan)
 	if ref := plan.SUT.Reference; ref != nil {
 		w.fallback = ref.Fallback
@@ -90,6 +96,7 @@ func (w *words) read(r *fault.Respond, from string, more http.Header) answer {
 		a.status = http.StatusOK
 	}
 	a.class = w.classifier.Classify(a.status, header.Get, []byte(r.Body))
+	a.told = w.told(a.status, header.Get, []byte(r.Body))
 	return a
 }
 
@@ -105,7 +112,18 @@ func (w *words) emptied(r *fault.Respond) *fault.Respond {
 func (w *words) bare(status int) answer {
 	header := http.Header{}
 	header.Set(source, sourceNone)
-	return answer{status: status, class: w.classifier.Classify(status, header.Get, nil)}
+	a := answer{status: status, class: w.classifier.Classify(status, header.Get, nil)}
+	a.told = w.told(status, header.Get, nil)
+	return a
+}
+
+// told is what an answer says of why it was given, or nil.
+func (w *words) told(status int, header func(string) string, body []byte) *trace.Told {
+	reason, by := w.teller.Tell(status, header, body)
+	if reason == "" {
+		return nil
+	}
+	return &trace.Told{Reason: reason, By: by}
 }
 
 // of is an answer of a declared class.

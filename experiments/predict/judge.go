@@ -46,6 +46,10 @@ func (j *judging) one(v assert.Verdict) (Assertion, error) {
 		out.Can, out.Observed, out.Reason, out.Remedy = NotPredicted, "", reason, "run it"
 		return out, nil
 	}
+	if reason := byEjection(j.plan, a); reason != "" {
+		out.Can, out.Observed, out.Reason, out.Remedy = NotPredicted, "", reason, "run it"
+		return out, nil
+	}
 	for _, name := range breakersOf(j.plan, a) {
 		if _, declared := config(j.plan, name); !declared {
 			out.Can, out.Observed = NotPredicted, ""

@@ -135,6 +135,22 @@ func named(r assert.Rule) string {
 	case assert.MetricAgrees:
 		return r.Breaker
 	default:
+		return namedAside(r)
+	}
+}
+
+// namedAside is named for rules about what is beside a breaker's states.
+func namedAside(r assert.Rule) string {
+	switch r := r.(type) {
+	case assert.EjectionOpens:
+		return r.Breaker
+	case assert.EjectionDuration:
+		return r.Breaker
+	case assert.EjectionReturns:
+		return r.Breaker
+	case assert.FallbackStaleness:
+		return r.Breaker
+	default:
 		return ""
 	}
 }

@@ -14,7 +14,7 @@ import (
 // which nothing declares before it says it.
 func selfReported(r assert.Rule) bool {
 	switch r.(type) {
-	case assert.ReportedStateAgrees, assert.MetricAgrees:
+	case assert.ReportedStateAgrees, assert.MetricAgrees, assert.FallbackStaleness:
 		return true
 	}
 	return false

@@ -25,7 +25,11 @@ func timelines(plan *experiments.Plan, r run) []assert.Timeline {
 		if !b.Declared {
 			continue
 		}
-		for _, in := range instances {
+		own := instances
+		if b.Shared {
+			own = []string{""}
+		}
+		for _, in := range own {
 			out = append(out, timeline(b, in, r))
 		}
 	}
@@ -108,7 +112,7 @@ const mostStates = 3
 func own(cs []change, breaker string) []change {
 	var out []change
 	for _, c := range cs {
-		if c.breaker == breaker && c.instance == cs[0].instance {
+		if c.breaker == breaker && (len(out) == 0 || c.instance == out[0].instance) {
 			out = append(out, c)
 		}
 	}

@@ -44,6 +44,8 @@ type answer struct {
 	class      string
 	err        trace.ErrKind
 	retryAfter string // that header
+
+	told *trace.Told
 }
 
 func newSUT(w *playing) (*sut, error) {
@@ -61,10 +63,8 @@ func newSUT(w *playing) (*sut, error) {
 	s := &sut{}
 	for _, name := range names {
 		in := &instance{playing: w, name: name, breakers: map[string]*breaker{}, guessed: map[string]*way{}, words: words}
-		for _, b := range w.plan.Breakers {
-			if in.breakers[b.Name], err = newBreaker(w, b, name); err != nil {
-				return nil, err
-			}
+		if err := s.arm(in); err != nil {
+			return nil, err
 		}
 		if err := errors.Join(in.reference(), in.foreign()); err != nil {
 			return nil, err
@@ -72,6 +72,21 @@ func newSUT(w *playing) (*sut, error) {
 		s.instances = append(s.instances, in)
 	}
 	return s, nil
+}
+
+// arm gives an instance its breakers: its own, or those that all share.
+func (s *sut) arm(in *instance) error {
+	for _, b := range in.plan.Breakers {
+		if b.Shared && len(s.instances) > 0 {
+			in.breakers[b.Name] = s.instances[0].breakers[b.Name]
+			continue
+		}
+		var err error
+		if in.breakers[b.Name], err = newBreaker(in.playing, b, nameOf(b, in.name)); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // reference prepares the ways of faultline's own service.
@@ -92,6 +107,14 @@ func (in *instance) reference() (err error) {
 		}
 	}
 	return nil
+}
+
+// nameOf is the instance whose breaker it is: of a shared one, none.
+func nameOf(b assert.Breaker, instance string) string {
+	if b.Shared {
+		return ""
+	}
+	return instance
 }
 
 // foreign prepares the ways of a service whose inside is not known.

@@ -261,6 +261,7 @@ func (w *playing) call(o order, over func()) {
 		w.under--
 		c := &w.trace.Calls[n]
 		c.End, c.Status, c.Class, c.Err, c.RetryAfter = w.now, a.status, a.class, a.err, a.retryAfter
+		c.Told = a.told
 		if a.err == trace.ErrNone {
 			c.First = w.now
 			w.idle.free = append(w.idle.free, c.Port)

@@ -274,7 +274,7 @@ func (r *runner) startAttacker() error {
 		replicas = append(replicas, attack.Replica{Name: one.Name, BaseURL: one.BaseURL})
 	}
 	a, err := attack.New(attack.Config{
-		BaseURL: r.baseURL, Replicas: replicas, Recorder: r.rec, Correlator: r.corr, Classes: r.plan.Classes,
+		BaseURL: r.baseURL, Replicas: replicas, Recorder: r.rec, Correlator: r.corr, Classes: r.plan.Classes, Reasons: r.plan.Reasons, Ages: r.plan.Ages(),
 		Timeout: r.plan.Timeout, InstanceHeader: r.plan.SUT.InstanceHeader, Dial: r.opt.Dial,
 	})
 	if err != nil {

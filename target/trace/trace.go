@@ -45,9 +45,33 @@ type Call struct {
 	Class    string        `json:"class"`
 	Instance string        `json:"instance,omitempty"`
 	Session  *Session      `json:"session,omitempty"` // nil: it is of none
+	Told     *Told         `json:"told,omitempty"`    // what the answer says of itself; nil: nothing that is looked for
 
 	RetryAfter string `json:"retry_after,omitempty"` // that header of the answer
 	Port       int    `json:"port,omitempty"`        // of the client's end of the connection that it was sent on; 0: not known
+}
+
+// Told is what an answer says of itself.
+type Told struct {
+	Reason string            `json:"reason,omitempty"` // why it was given, if without the dependency: one of match.Reasons
+	By     string            `json:"by,omitempty"`     // what of the answer says so
+	Ages   map[string]string `json:"ages,omitempty"`   // how old what it holds is, by the place where it stands: a match.AgeFrom
+}
+
+// Says returns why an answer was given, if without the dependency, and what of it says so.
+func (c Call) Says() (reason, by string) {
+	if c.Told == nil {
+		return "", ""
+	}
+	return c.Told.Reason, c.Told.By
+}
+
+// Age returns what the answer says of its age at a place, or nothing.
+func (c Call) Age(from string) string {
+	if c.Told == nil {
+		return ""
+	}
+	return c.Told.Ages[from]
 }
 
 // Answered reports whether the SUT answered completely.
