@@ -43,6 +43,13 @@ func Run(ctx context.Context, opt Options) (*Report, error) {
 		opt.Seeds = []uint64{1, 2, 3}
 	}
 	r := &Report{Total: len(opt.Mutants)}
+	shown = slices.DeleteFunc(shown, func(x *experiment) bool {
+		if x.playable() {
+			return false
+		}
+		r.Unplayed = append(r.Unplayed, x.name)
+		return true
+	})
 	looks := slices.Concat(good(r, shown, opt.Seeds, predict.Quick()), bad(r, shown, opt.Mutants, false))
 	if err := carryOut(ctx, looks, opt, virtually); err != nil {
 		return nil, err
@@ -55,6 +62,11 @@ func Run(ctx context.Context, opt Options) (*Report, error) {
 type experiment struct {
 	name string
 	plan *experiments.Plan
+}
+
+// playable reports whether something of it is decided where nothing is sent.
+func (x *experiment) playable() bool {
+	return guided(x.plan) || slices.ContainsFunc(x.plan.Spec().Assertions, func(a assert.Assertion) bool { return predict.Foreseen(x.plan, a) })
 }
 
 // load reads all experiments.

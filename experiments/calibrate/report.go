@@ -16,6 +16,7 @@ type Report struct {
 	Total        int      `json:"total"` // of mutants
 	FalseAlarms  int      `json:"false_alarms"`
 	Inconclusive int      `json:"inconclusive"` // right services and mutants of which nothing could be said
+	Unplayed     []string `json:"unplayed,omitempty"` // experiments that virtual time can tell nothing of: sockets can
 }
 
 // Defect is a mutant, and what named it.

@@ -54,6 +54,9 @@ func (r *Report) WriteText(w io.Writer) error {
 			fmt.Fprintf(&b, "INCONCLUSIVE  %s\n  %s\n", g.Name, g.Reason)
 		}
 	}
+	if len(r.Unplayed) > 0 {
+		fmt.Fprintf(&b, "left to --sockets, as virtual time cannot tell what comes of it: %s\n", strings.Join(r.Unplayed, ", "))
+	}
 	fmt.Fprintf(&b, "right services: %d of %d runs pass every assertion\n", passed, len(r.Good))
 	fmt.Fprintf(&b, "%d of %d defects caught, %s, %d inconclusive\n", r.Caught, r.Total, alarms(r.FalseAlarms), r.Inconclusive)
 	if _, err := io.WriteString(w, b.String()); err != nil {

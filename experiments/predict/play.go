@@ -30,7 +30,7 @@ func Foreseen(plan *experiments.Plan, a assert.Assertion) bool {
 	if rule, _ := throughStream(plan, a.Phase); rule != "" {
 		return false
 	}
-	if bySessions(plan, a) != "" {
+	if bySessions(plan, a) != "" || byEjection(plan, a) != "" {
 		return false
 	}
 	reason, _ := unforeseen(plan, a)
