@@ -15,7 +15,7 @@ type Report struct {
 	Caught       int      `json:"caught"`
 	Total        int      `json:"total"` // of mutants
 	FalseAlarms  int      `json:"false_alarms"`
-	Inconclusive int      `json:"inconclusive"` // right services and mutants of which nothing could be said
+	Inconclusive int      `json:"inconclusive"`       // right services and mutants of which nothing could be said
 	Unplayed     []string `json:"unplayed,omitempty"` // experiments that virtual time can tell nothing of: sockets can
 }
 
