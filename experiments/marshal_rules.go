@@ -3,6 +3,7 @@ package experiments
 import (
 	"maps"
 	"slices"
+	"time"
 
 	"github.com/faultline-go/faultline/assert"
 	"github.com/faultline-go/faultline/injector/fault"
@@ -205,11 +206,7 @@ func assertionOut(a PlanAssertion) *yamldoc.Out {
 func putOpenDuration(o *yamldoc.Out, r assert.OpenDuration) {
 	o.Put(r.Kind(), r.Breaker)
 	o.PutIf(r.Equals > 0, "equals", r.Equals)
-	var sequence []string
-	for _, d := range r.Sequence {
-		sequence = append(sequence, yamldoc.FormatDuration(d))
-	}
-	o.PutIf(len(sequence) > 0, "sequence", sequence)
+	putSequence(o, r.Sequence)
 	o.Put("tolerance", yamldoc.FormatShare(r.Tolerance))
 }
 
@@ -226,4 +223,13 @@ func putFallbackShare(o *yamldoc.Out, r assert.FallbackShare) {
 		sets = append(sets, string(s))
 	}
 	o.Put("of", sets)
+}
+
+// putSequence writes how long each lasts, if that is said.
+func putSequence(o *yamldoc.Out, all []time.Duration) {
+	var sequence []string
+	for _, d := range all {
+		sequence = append(sequence, yamldoc.FormatDuration(d))
+	}
+	o.PutIf(len(sequence) > 0, "sequence", sequence)
 }

@@ -97,9 +97,7 @@ func (a *assertion) ejectionDuration(v yamldoc.Value) assert.Rule {
 	case "equals":
 		rule.Equals = a.Get("equals").Duration(0)
 	case "sequence":
-		for _, item := range a.Get("sequence").Items() {
-			rule.Sequence = append(rule.Sequence, item.Duration(0))
-		}
+		rule.Sequence = durations(a.Get("sequence"))
 		if growth.Exists() {
 			growth.Problemf("goes with equals; a sequence says how each lasts")
 		}
@@ -120,11 +118,7 @@ func putEjection(o *yamldoc.Out, rule assert.Rule) {
 	case assert.EjectionDuration:
 		o.Put(r.Kind(), r.Breaker)
 		o.PutIf(r.Equals > 0, "equals", r.Equals)
-		var sequence []string
-		for _, d := range r.Sequence {
-			sequence = append(sequence, yamldoc.FormatDuration(d))
-		}
-		o.PutIf(len(sequence) > 0, "sequence", sequence)
+		putSequence(o, r.Sequence)
 		o.PutIf(r.Growth != assert.GrowthNone, "growth", string(r.Growth))
 		o.PutIf(r.Tick > 0, "tick", r.Tick)
 		o.Put("tolerance", yamldoc.FormatShare(r.Tolerance))

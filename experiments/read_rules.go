@@ -1,6 +1,8 @@
 package experiments
 
 import (
+	"time"
+
 	"github.com/faultline-go/faultline/assert"
 	"github.com/faultline-go/faultline/internal/yamldoc"
 )
@@ -88,9 +90,7 @@ func (a *assertion) openDuration(v yamldoc.Value) assert.Rule {
 	case "equals":
 		rule.Equals = a.Get("equals").Duration(0)
 	case "sequence":
-		for _, item := range a.Get("sequence").Items() {
-			rule.Sequence = append(rule.Sequence, item.Duration(0))
-		}
+		rule.Sequence = durations(a.Get("sequence"))
 	default:
 		a.Lacks(a.Value, []string{"equals", "sequence"}, "says neither equals, for every open interval, nor sequence, for one after the other")
 	}
@@ -131,4 +131,13 @@ func (a *assertion) callSets() []assert.CallSet {
 		sets = append(sets, assert.CallSet(word))
 	}
 	return sets
+}
+
+// durations are those of a list.
+func durations(v yamldoc.Value) []time.Duration {
+	var out []time.Duration
+	for _, item := range v.Items() {
+		out = append(out, item.Duration(0))
+	}
+	return out
 }
