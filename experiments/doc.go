@@ -88,6 +88,7 @@
 //
 //	phases:                                 one after the other
 //	  - name
+//	    align                               begins at a whole multiple of this time by the wall clock
 //	    pause                               in place of what follows: nothing is sent
 //	    duration                            not with calls and steps
 //	    measure                             (true)
@@ -99,7 +100,8 @@
 //	      {sessions: {users, rounds, think (0s), cookies (false), restart?: {on, most (1)},
 //	        steps: [{target, path?, headers?, body?, repeat?: {while, most},
 //	          capture?: {NAME: {jsonpath, header or cookie, list (false)}}}, ..]}}
-//	      {calls, concurrency (1), gap (0s), until?, breaker}      until: open or closed
+//	      {calls, concurrency (1), gap (0s), until?, breaker, until_arrivals?}
+//	                                        until: open or closed
 //	    faults:
 //	      - injector                        (the only one)
 //	        match?: {method?, path?, grpc?, query?, header?, jsonpath?, peer?, websocket?}

@@ -16,6 +16,7 @@ func phaseOut(p Phase) *yamldoc.Out {
 	o.Put("name", p.Name)
 	// A phase of calls, sessions or steps ends by itself.
 	o.PutIf(p.Calls == nil && p.Sessions == nil && len(p.Steps) == 0, "duration", p.Duration)
+	o.PutIf(p.Align > 0, "align", p.Align)
 	o.Put("load", load)
 	o.Put("measure", p.Measure)
 	o.PutIf(len(p.Targets) > 0 && p.Sessions == nil, "targets", p.Targets)
@@ -35,6 +36,7 @@ func loadOut(p Phase) *yamldoc.Out {
 		o.PutIf(p.Calls.Gap > 0, "gap", p.Calls.Gap)
 		o.PutIf(p.Calls.Until != "", "until", p.Calls.Until)
 		o.PutIf(p.Calls.Until != "", "breaker", p.Calls.Breaker)
+		o.PutIf(p.Calls.UntilArrivals > 0, "until_arrivals", p.Calls.UntilArrivals)
 	case p.Clients != nil:
 		o.Put(shapeClients, p.Clients.N)
 		o.Put("think", thinkOut(p.Clients.ThinkMin, p.Clients.ThinkMax))

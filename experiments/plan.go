@@ -178,6 +178,19 @@ type Phase struct {
 	Calls    *Calls                  `json:"calls,omitempty" yaml:"calls,omitempty"`       // calls mode
 	Targets  []string                `json:"targets,omitempty" yaml:"targets,omitempty"`   // names; empty: all
 	Faults   map[string][]fault.Rule `json:"faults,omitempty" yaml:"faults,omitempty"`     // by injector
+
+	// Align begins the phase at a whole multiple of it by the wall clock, up to as much later
+	// than it would otherwise; 0: it begins at once.
+	Align time.Duration `json:"align,omitempty" yaml:"align,omitempty"`
+}
+
+// AlignedAt is how long a phase that could begin at an instant of the wall clock waits.
+func (p Phase) AlignedAt(now time.Time) time.Duration {
+	if p.Align <= 0 {
+		return 0
+	}
+	past := time.Duration(now.UnixNano()) % p.Align
+	return (p.Align - past) % p.Align
 }
 
 // Rate is Num requests per Per.
@@ -234,4 +247,8 @@ type Calls struct {
 	Gap         time.Duration `json:"gap,omitempty" yaml:"gap,omitempty"`
 	Until       string        `json:"until,omitempty" yaml:"until,omitempty"`     // open, closed; a breaker's state that ends the phase
 	Breaker     string        `json:"breaker,omitempty" yaml:"breaker,omitempty"` // whose state
+
+	// UntilArrivals ends the phase before its next call when so many attempts have arrived
+	// in it, at all injectors together; 0: nothing but N and Until does.
+	UntilArrivals int `json:"until_arrivals,omitempty" yaml:"until_arrivals,omitempty"`
 }

@@ -41,7 +41,7 @@ func (r *reader) phase(v yamldoc.Value) {
 	m := v.Map("{name: outage, duration: 5s}")
 	defer m.Done()
 	name := m.Need("name")
-	p := Phase{Name: word(name, "_-")}
+	p := Phase{Name: word(name, "_-"), Align: m.Get("align").Duration(0)}
 	if pause := m.Get("pause"); pause.Exists() {
 		p.rest(m, pause)
 	} else {

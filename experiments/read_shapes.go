@@ -39,6 +39,7 @@ func details() []detail {
 		{"concurrency", calls},
 		{"gap", calls},
 		{"until", calls},
+		{"until_arrivals", calls},
 		{"breaker", calls},
 	}
 }
@@ -181,6 +182,8 @@ func (r *reader) calls(p *Phase, load *yamldoc.Map) *Calls {
 		Concurrency: load.Get("concurrency").Count(1, 1),
 		Gap:         load.Get("gap").DurationOrZero(0),
 		Until:       until.OneOf("", "open", "closed"),
+
+		UntilArrivals: load.Get("until_arrivals").Count(0, 1),
 	}
 	if !until.Exists() {
 		if breaker.Exists() {

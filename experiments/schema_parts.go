@@ -155,7 +155,7 @@ func loadSchema() schema {
 func phaseSchema() schema {
 	ends := anyKey(shapeCalls, shapeSessions, shapeSteps)
 	return object(keys{
-		"name": ref(nameDef), "pause": ref(durationDef), "duration": ref(durationDef), "measure": boolean(),
+		"name": ref(nameDef), "align": ref(durationDef), "pause": ref(durationDef), "duration": ref(durationDef), "measure": boolean(),
 		"targets": some(ref(nameDef)), "load": shapesSchema(), "faults": list(faultSchema()),
 	}, "name").with("oneOf", []schema{
 		only([]string{"pause"}, []string{"duration", "measure", "targets", "load"}).with("title", "a pause"),
@@ -187,7 +187,7 @@ func shapesSchema() schema {
 		shapeCalls:    count(1),
 		"arrivals":    oneOf("even", "poisson"),
 		"think":       thinkSchema(),
-		"concurrency": count(1), "gap": ref(durationDef), "until": oneOf("open", "closed"), "breaker": ref(nameDef),
+		"concurrency": count(1), "gap": ref(durationDef), "until": oneOf("open", "closed"), "breaker": ref(nameDef), "until_arrivals": count(1),
 	}).with("oneOf", of).with("dependentRequired", map[string][]string{"breaker": {"until"}})
 }
 

@@ -61,7 +61,7 @@ func (w *playing) callsMode(i int) {
 	sent, busy := 0, c.Concurrency
 	var next func()
 	next = func() {
-		if sent == c.N || c.Until != "" && w.live.is(c.Breaker, c.Until) {
+		if sent == c.N || c.Until != "" && w.live.is(c.Breaker, c.Until) || c.UntilArrivals > 0 && w.came(i) >= c.UntilArrivals {
 			if busy--; busy == 0 {
 				w.leave(i, from, c.N, sent, 0)
 			}
@@ -74,6 +74,15 @@ func (w *playing) callsMode(i int) {
 	for range c.Concurrency {
 		w.after(0, next)
 	}
+}
+
+// came is how many attempts have arrived in a phase.
+func (w *playing) came(i int) int {
+	n := 0
+	for _, at := range w.played[i].arrivals {
+		n += at
+	}
+	return n
 }
 
 // clients sends for a time: each waits for its answer and then thinks.

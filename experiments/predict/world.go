@@ -194,10 +194,17 @@ func (w *playing) enter(i int) {
 	if last {
 		return
 	}
-	w.mark(trace.MarkPhaseStart, name, "")
-	w.live.begin()
-	w.played[i].peak = w.under
-	w.load(i)
+	begin := func() {
+		w.mark(trace.MarkPhaseStart, name, "")
+		w.live.begin()
+		w.played[i].peak = w.under
+		w.load(i)
+	}
+	if wait := w.plan.Phases[i].AlignedAt(w.clock()); wait > 0 {
+		w.at(w.now+wait, begin)
+		return
+	}
+	begin()
 }
 
 // leave ends a phase and begins the next one.

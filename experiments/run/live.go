@@ -25,6 +25,7 @@ type live struct {
 	phaseNo  int
 	from     time.Duration
 	arrivals int
+	before   int // arrivals when the phase began
 	calls    int
 	recent   []trace.Call
 }
@@ -55,7 +56,7 @@ func newLive(plan *experiments.Plan, rec *trace.Recorder) *live {
 func (l *live) begin(i int, p experiments.Phase, at time.Duration) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.phase, l.phaseNo, l.from = p, i+1, at
+	l.phase, l.phaseNo, l.from, l.before = p, i+1, at, l.arrivals
 	for _, b := range l.breakers {
 		b.rejected, b.admitted = 0, 0
 	}
@@ -115,6 +116,19 @@ func (b *liveBreaker) reject(c trace.Call) {
 	if b.rejected >= openAfter {
 		b.open = true
 	}
+}
+
+// over reports whether what has come of the current phase ends it.
+func (l *live) over(c experiments.Calls) bool {
+	if c.UntilArrivals > 0 {
+		l.mu.Lock()
+		came := l.arrivals - l.before
+		l.mu.Unlock()
+		if came >= c.UntilArrivals {
+			return true
+		}
+	}
+	return c.Until != "" && l.is(c.Breaker, c.Until)
 }
 
 // is reports whether the calls of the current phase show a breaker in a state,

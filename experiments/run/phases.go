@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/faultline-go/faultline/attack"
 	"github.com/faultline-go/faultline/experiments"
@@ -16,6 +17,9 @@ func (r *runner) phases(ctx context.Context) error {
 	for i, p := range r.plan.Phases {
 		if err := r.enter(i); err != nil {
 			return err
+		}
+		if err := align(ctx, p); err != nil {
+			return fmt.Errorf("phase %s: %w", p.Name, err)
 		}
 		if err := r.phase(ctx, i, p); err != nil {
 			return fmt.Errorf("phase %s: %w", p.Name, err)
@@ -30,6 +34,22 @@ func (r *runner) phases(ctx context.Context) error {
 		return err
 	}
 	return nil
+}
+
+// align waits until a phase may begin by the wall clock.
+func align(ctx context.Context, p experiments.Phase) error {
+	wait := p.AlignedAt(time.Now())
+	if wait == 0 {
+		return nil
+	}
+	due := time.NewTimer(wait)
+	defer due.Stop()
+	select {
+	case <-due.C:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
 }
 
 // enter switches the faults to those of phase i; past the last phase there are
@@ -77,8 +97,8 @@ func (r *runner) load(i int, p experiments.Phase) attack.Phase {
 	}
 	if c := p.Calls; c != nil {
 		a.Calls, a.Concurrency, a.Gap = c.N, c.Concurrency, c.Gap
-		if c.Until != "" {
-			a.Until = func() bool { return r.live.is(c.Breaker, c.Until) }
+		if c.Until != "" || c.UntilArrivals > 0 {
+			a.Until = func() bool { return r.live.over(*c) }
 		}
 		return a
 	}
