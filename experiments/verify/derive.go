@@ -135,7 +135,7 @@ func (p *program) waiting() (least, most time.Duration) {
 // around is how long before and after the end of a wait calls are sent close together, and
 // how close.
 func around(wait time.Duration) (margin, gap time.Duration) {
-	margin = min(max(wait/20, 40*time.Millisecond), time.Second)
+	margin = min(max(wait/20, 120*time.Millisecond), wait/2, time.Second)
 	gap = min(max(wait/200, time.Millisecond), 20*time.Millisecond)
 	return margin.Round(time.Millisecond), gap.Round(time.Millisecond)
 }

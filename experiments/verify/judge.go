@@ -50,6 +50,8 @@ type Report struct {
 	Reason     string        `json:"reason,omitempty"` // why nothing could be decided
 	Calls      int           `json:"calls"`
 	Took       time.Duration `json:"took"`
+
+	Unavoidable time.Duration `json:"unavoidable"` // of Took: waits that no faster machine could save
 }
 
 // Judge replays a trace with what was declared and with its neighbours.
@@ -71,7 +73,7 @@ func Judge(d Declared, fails match.Failure, t *trace.Trace) Report {
 		j.decide(&r)
 	}
 	for _, b := range d.Beside {
-		r.Rows = append(r.Rows, Row{Param: b.Key, Declared: b.Value, Origin: b.Origin, Verdict: Undecided, Reason: b.Reason})
+		r.Rows = append(r.Rows, b.row())
 	}
 	return r
 }

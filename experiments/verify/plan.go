@@ -2,15 +2,114 @@ package verify
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"net/http"
+	"strings"
 	"time"
 
 	"github.com/faultline-go/faultline/assert"
+	"github.com/faultline-go/faultline/breakerref/mutant"
 	"github.com/faultline-go/faultline/experiments"
+	"github.com/faultline-go/faultline/experiments/predict"
 	"github.com/faultline-go/faultline/injector/fault"
 	"github.com/faultline-go/faultline/target/match"
+	"github.com/faultline-go/faultline/target/trace"
 )
+
+// Program is what is done to prove a declared configuration.
+type Program struct {
+	Plan        *experiments.Plan
+	Steps       []Step
+	Unavoidable time.Duration // waits that no faster machine could save
+	Left        []string      // what is not done, each with the reason
+
+	declared Declared
+	forecast map[Param]Row // with a service that is right
+}
+
+// Step is one of a program, in words.
+type Step struct {
+	Name  string        `json:"name"`
+	About string        `json:"about"`
+	Calls string        `json:"calls"`
+	Wait  time.Duration `json:"wait"`
+}
+
+// Derive makes the program of a declared configuration. The error says why there can be none.
+func Derive(name string, d Declared, s Service, fresh bool) (*Program, error) {
+	if err := d.Breaker.Validate(); err != nil {
+		return nil, err
+	}
+	p := derive(d.System, Options{Fresh: fresh, Timeout: s.Timeout})
+	if len(p.steps) == 0 {
+		return nil, errors.New(strings.Join(p.skips, "; "))
+	}
+	out := &Program{Plan: p.plan(name, s), Unavoidable: p.unavoidable(), Left: p.skips, declared: d, forecast: map[Param]Row{}}
+	for _, st := range p.steps {
+		out.Steps = append(out.Steps, Step{st.name, st.about, st.words(), st.wait})
+	}
+	seen, err := predict.Play(Reference(out.Plan, d.System), mutant.Mutant{}, own)
+	if err != nil {
+		return nil, fmt.Errorf("play the plan in virtual time: %w", err)
+	}
+	for _, row := range Judge(d, out.Plan.Breakers[0].Failure, seen).Rows {
+		out.forecast[Param(row.Param)] = row
+	}
+	return out, nil
+}
+
+// own is the time that a right service takes for itself in a forecast.
+const own = 300 * time.Microsecond
+
+// words are the calls of a step.
+func (st step) words() string {
+	const most = 40
+	script := st.script
+	if len(script) > most {
+		script = fmt.Sprintf("%s... (%d)", script[:most], len(script))
+	}
+	switch {
+	case st.rest > 0:
+		return "none"
+	case st.hold > 0:
+		return "many at once, kept waiting"
+	case st.gap < 0:
+		return "F until it refuses"
+	case script == "":
+		return fmt.Sprintf("%d", st.calls)
+	}
+	return script
+}
+
+// Judge says what the trace of a run proves. What its plan could not have decided is no
+// fault of the run.
+func (p *Program) Judge(t *trace.Trace) Report {
+	r := Judge(p.declared, p.Plan.Breakers[0].Failure, t)
+	for i := range r.Rows {
+		row := &r.Rows[i]
+		before := p.forecast[Param(row.Param)]
+		if row.Verdict == Undecided && r.Difference == nil && r.Reason == "" && before.Verdict != Pass && before.Verdict != "" {
+			row.Verdict = Untold
+		}
+	}
+	r.Unavoidable = p.Unavoidable
+	return r
+}
+
+// Foreseen are the rows of a right service: what a run can decide.
+func (p *Program) Foreseen() []Row {
+	var rows []Row
+	for _, q := range params() {
+		if row, ok := p.forecast[q]; ok {
+			rows = append(rows, row)
+		}
+	}
+	for _, b := range p.declared.Beside {
+		rows = append(rows, b.row())
+	}
+	return rows
+}
 
 // Service is how the service under test is reached, and what it reaches.
 type Service struct {
@@ -158,7 +257,7 @@ func Reference(plan *experiments.Plan, is System) *experiments.Plan {
 	if r := is.Retry; r != nil {
 		ref.Retry = &experiments.Retry{
 			Attempts: r.MaxAttempts, Wait: r.Wait, Factor: r.Multiplier, MaxWait: r.MaxWait, Jitter: r.RandomFactor,
-			On: &experiments.RetryOn{Failure: plan.Breakers[0].Failure, Open: true},
+			On: &experiments.RetryOn{Failure: plan.Breakers[0].Failure, Open: !is.FinalRefusal},
 		}
 		if is.Inside {
 			ref.Order = []string{experiments.PolicyBreaker, experiments.PolicyRetry}

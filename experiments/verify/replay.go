@@ -1,6 +1,7 @@
 package verify
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -172,7 +173,7 @@ func (r *replay) tightened(e event) event {
 		e.tookHi = max(e.tookLo, e.tookHi-after)
 		e.hi = max(e.lo, e.hi-after)
 	case e.kind == refused:
-		e.lo = min(e.hi, e.lo+r.sys.pauses(1))
+		e.lo = min(e.hi, e.lo+r.sys.refusal())
 	case e.kind == gaveUp:
 		e.attempt = r.try
 		e.lo = min(e.hi, e.lo+r.sys.pauses(r.try))
@@ -187,6 +188,9 @@ func (s System) fits(last int, within time.Duration, attempt int) int {
 	if attempt == 1 {
 		try = 1
 		last = 0
+	}
+	if s.FinalRefusal {
+		return min(try, s.tries()) // A refusal would have been the last.
 	}
 	within -= s.pause(last)
 	for try < s.tries() && within >= s.pause(try) {
@@ -213,9 +217,12 @@ func (s System) pause(n int) time.Duration {
 	return time.Duration(w * (1 - s.Retry.RandomFactor)).Truncate(time.Millisecond)
 }
 
-// pauses are those from the n-th attempt to the last.
+// pauses are those from the n-th attempt to the last, where all that follow it are refused.
 func (s System) pauses(n int) time.Duration {
 	sum := time.Duration(0)
+	if s.FinalRefusal && n < s.tries() {
+		return s.pause(n)
+	}
 	for ; n < s.tries(); n++ {
 		sum += s.pause(n)
 	}
@@ -487,12 +494,17 @@ func (r *replay) likely() bool {
 	if f == 0 || len(r.alive) == 0 {
 		return true
 	}
+	// Only those count that were seen well: the k narrowest, for any k.
+	seen := slices.Clone(r.alive[0].waits)
+	slices.SortFunc(seen, func(a, b waited) int { return cmp.Compare(a.Hi-a.Lo, b.Hi-b.Lo) })
 	least, most := math.Inf(1), 0.0
-	for _, w := range r.alive[0].waits {
+	for i, w := range seen {
 		middle := float64(r.sys.wait(w.Visit))
 		least, most = min(least, float64(w.Lo)/middle), max(most, float64(w.Hi)/middle)
+		const few, unlikely = 3, 1e-4
+		if n := float64(i + 1); n >= few && n*math.Pow((most-least)/(2*f), n-1) < unlikely {
+			return false
+		}
 	}
-	n := float64(len(r.alive[0].waits))
-	const few, unlikely = 3, 1e-4
-	return n < few || n*math.Pow((most-least)/(2*f), n-1) > unlikely
+	return true
 }

@@ -16,6 +16,9 @@ type System struct {
 	// Inside says that the breaker is around the retry, so that it asks once for a call; as
 	// the library has it where nobody says otherwise, each attempt asks the breaker.
 	Inside bool
+
+	// FinalRefusal says that a call that the breaker refused is not tried again.
+	FinalRefusal bool
 }
 
 // Declared is a system with where its values come from.
@@ -97,7 +100,7 @@ func least(n int, percent float32) int {
 // refusal is how long a call takes at least that a breaker refuses: where it is tried again,
 // the caller waits.
 func (s System) refusal() time.Duration {
-	if s.Inside {
+	if s.Inside || s.FinalRefusal {
 		return 0
 	}
 	return s.pauses(1)
@@ -114,4 +117,9 @@ func (s System) wait(n int) time.Duration {
 		_ = m.Transition(at, breakerref.Open) // There is no state that it could not open from.
 	}
 	return m.OpenUntil().Sub(at)
+}
+
+// row is the row of a setting that is not decided.
+func (b Beside) row() Row {
+	return Row{Param: b.Key, Declared: b.Value, Origin: b.Origin, Verdict: Untold, Reason: b.Reason}
 }

@@ -91,7 +91,7 @@ func TestRightServicesPass(t *testing.T) {
 		}
 		t.Run(fmt.Sprint(i), func(t *testing.T) {
 			s := random(i)
-			p, r := verified(t, Declared{System: s}, s)
+			_, r := verified(t, Declared{System: s}, s)
 			if r.Difference != nil || r.Reason != "" {
 				t.Errorf("%+v\n%+v\n%+v %s", s.Breaker, s.Retry, r.Difference, r.Reason)
 			}

@@ -6,7 +6,7 @@ import org.springframework.stereotype.Service;
 
 /** The search as it should be: primary behind the breaker, secondary on any failure and while the breaker is open. */
 @Service
-@Profile("!fallback-signature & !bypass & !retry & !bulkhead & !rate-limiter & !time-limiter")
+@Profile("!fallback-signature & !bypass & !retry & !retry-breaker & !bulkhead & !rate-limiter & !time-limiter")
 class GuardedSearch implements SearchService {
 
     private final PrimaryEngine primary;
