@@ -13,15 +13,16 @@ type step struct {
 	name  string
 	about string // what it is for, in words
 
-	align  time.Duration // begins by the clock
-	rest   time.Duration // in place of calls
-	calls  int           // most of them
-	gap    time.Duration
-	script string // one letter for each request that comes
-	atOnce bool   // all calls are under way together
-	hold   int    // requests are kept until so many calls were refused
-	lasts  time.Duration
-	kept   time.Duration // of hold: at most
+	align   time.Duration // begins by the clock
+	rest    time.Duration // in place of calls
+	calls   int           // most of them
+	gap     time.Duration
+	refused bool   // it ends when three calls in a row were refused
+	script  string // one letter for each request that comes
+	atOnce  bool   // all calls are under way together
+	hold    int    // requests are kept until so many calls were refused
+	lasts   time.Duration
+	kept    time.Duration // of hold: at most
 
 	wait time.Duration // of the step, what no faster machine could save
 }
@@ -95,7 +96,7 @@ func (p *program) settle() {
 	if b.WindowType == breakerref.TimeBased {
 		most = 20*b.MinimumCalls + 100 // Whatever it has counted is a part of the window.
 	}
-	p.add(step{name: "unknown", about: "the breaker ran before; it is opened, whatever it has counted", calls: most, script: strings.Repeat(string(bad), most), gap: -1})
+	p.add(step{name: "unknown", about: "the breaker ran before; it is opened, whatever it has counted", calls: most, script: strings.Repeat(string(bad), most), refused: true})
 	p.row = 1
 	p.close()
 }
@@ -146,10 +147,38 @@ func (p *program) rest(wait, margin time.Duration) {
 	for calls > 1 && time.Duration(calls)*each > wait/4 {
 		calls--
 	}
-	p.add(step{name: "open", about: "calls are refused while it is open", calls: calls})
-	if rest := wait - margin - time.Duration(calls)*each - each; rest > 0 {
-		p.add(step{name: "rest", about: fmt.Sprintf("wait %v", wait), rest: rest, wait: rest})
+	open := step{name: "open", about: "calls are refused while it is open", calls: calls, script: string(bad)}
+	if calls == 3 {
+		// One that has not opened yet is opened, so that what follows says something of it too.
+		open.refused, open.calls = true, 3+p.sure()
+		open.script = strings.Repeat(string(bad), open.calls)
 	}
+	p.add(open)
+	rest := wait - margin - time.Duration(calls)*each - each
+	if rest <= 0 {
+		return
+	}
+	looks := min(16, rest/(20*time.Millisecond))
+	if each > 0 {
+		looks = min(looks, rest/(8*each))
+	}
+	if looks < 2 {
+		p.add(step{name: "rest", about: fmt.Sprintf("wait %v", wait), rest: rest, wait: rest})
+		return
+	}
+	p.add(step{
+		name: "rest", about: fmt.Sprintf("calls are refused all the while; wait %v", wait), wait: rest,
+		calls: int(looks), gap: rest/looks - each, script: string(bad),
+	})
+}
+
+// sure is how many failures in a row open a closed breaker for sure.
+func (p *program) sure() int {
+	n := 2*p.sys.Breaker.MinimumCalls + 10
+	if p.sys.Breaker.WindowType == breakerref.CountBased {
+		n += 2 * p.sys.Breaker.Window
+	}
+	return n
 }
 
 // half waits until the breaker is half-open and sends the calls of the visit.
@@ -311,9 +340,14 @@ func (p *program) slowFill(f slowFill) {
 	}
 	last := f.script[f.to:]
 	wait := time.Duration(strings.Count(last, string(slowly)))*slow + time.Duration(strings.Count(last, string(quickly)))*p.sys.took(quickly)
-	p.add(step{name: "slow-last", about: "it opens at exactly this call: " + last, calls: len(last) + 3, script: last, wait: wait + p.failing(last)})
+	// One that has not opened yet is sent more of them: how many it takes tells the rate.
+	more := strings.Repeat(string(slowly), min(p.sure(), mostSlow))
+	p.add(step{name: "slow-last", about: "it opens at exactly this call: " + last, calls: len(last) + len(more) + 3, script: last + more, refused: true, wait: wait + p.failing(last)})
 	p.row = 1
 }
+
+// mostSlow is how many slow calls are sent to a breaker that should have opened.
+const mostSlow = 25
 
 // expiry shows after which time a window of time forgets.
 func (p *program) expiry() {

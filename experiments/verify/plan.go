@@ -74,7 +74,7 @@ func (st step) words() string {
 		return "none"
 	case st.hold > 0:
 		return "many at once, kept waiting"
-	case st.gap < 0:
+	case st.refused && st.name == "unknown":
 		return "F until it refuses"
 	case script == "":
 		return fmt.Sprintf("%d", st.calls)
@@ -182,7 +182,7 @@ func (p *program) phase(st step, s Service) experiments.Phase {
 		ph.Rate = experiments.Rate{Num: max(500, 20*(st.hold+12)), Per: time.Second}
 	case st.atOnce:
 		ph.Calls = &experiments.Calls{N: st.calls, Concurrency: st.calls}
-	case st.gap < 0:
+	case st.refused:
 		ph.Calls = &experiments.Calls{N: st.calls, Concurrency: 1, Until: "open", Breaker: "breaker"}
 	default:
 		ph.Calls = &experiments.Calls{N: st.calls, Concurrency: 1, Gap: st.gap, UntilArrivals: len(p.expanded(st.script))}

@@ -49,7 +49,7 @@ type replay struct {
 	gaps  []time.Duration // by how much attempts came later than their waits
 	try   int             // at which the call that was let through last may be, at most
 	lost  bool            // too much was in doubt
-	begun bool // what state it is in is known
+	begun bool            // what state it is in is known
 }
 
 // waited is how long one open state lasted, as far as it was seen.
@@ -82,7 +82,10 @@ func (s System) play(seen observed) (r *replay, c *contradiction) {
 			return r, c
 		}
 		if r.lost {
-			return r, nil
+			for _, e := range seen.events[i+1:] {
+				r.tightened(e) // What is known of the waits between attempts is in doubt no more.
+			}
+			break
 		}
 	}
 	return r, r.idle(seen)

@@ -176,6 +176,9 @@ func named(t *testing.T, p Param, r Report) {
 		if row.Verdict == Fail && row.Param != string(p) {
 			t.Errorf("%s is accused", row.Param)
 		}
+		if row.Param == string(p) && row.Verdict != Fail {
+			t.Logf("AMBIGUOUS %s %v", p, r.Difference.Explained)
+		}
 		if row.Param == string(p) {
 			found = row.Verdict == Fail || row.Observed != "" && row.Verdict == Undecided
 		}
