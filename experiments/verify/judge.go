@@ -310,9 +310,23 @@ func (j *judge) culprits() []culprit {
 		}
 	}
 	if len(all) > 0 {
+		return j.probable(all)
+	}
+	return j.probable(j.pairs())
+}
+
+// probable leaves out what explains the waits by chance alone, where something else says
+// of each how long it is.
+func (j *judge) probable(all []culprit) []culprit {
+	const improbable = 0.02
+	random := func(k culprit) bool { return slices.Contains(k.params, Random) }
+	if !slices.ContainsFunc(all, func(k culprit) bool { return !random(k) }) {
 		return all
 	}
-	return j.pairs()
+	return slices.DeleteFunc(all, func(k culprit) bool {
+		r, _ := k.sys.play(j.seen)
+		return random(k) && r.chance() < improbable
+	})
 }
 
 // pairs changes two parameters, where the first already explains more than what is
@@ -359,7 +373,8 @@ func (j *judge) candidates(s System, p Param) []float64 {
 	if !s.has(p) {
 		return nil
 	}
-	return all
+	slices.Sort(all)
+	return slices.Compact(all)
 }
 
 // measuredWaits are roundest numbers within what the first open states lasted.

@@ -511,3 +511,16 @@ func (r *replay) likely() bool {
 	}
 	return true
 }
+
+// chance is how probable it is that random waits come out as those that were seen, as
+// closely as they were seen; 1 where they are not random.
+func (r *replay) chance() float64 {
+	f, p := r.sys.Breaker.WaitRandom, 1.0
+	if f == 0 || len(r.alive) == 0 {
+		return p
+	}
+	for _, w := range r.alive[0].waits {
+		p *= min(1, float64(w.Hi-w.Lo)/(2*f*float64(r.sys.wait(w.Visit))))
+	}
+	return p
+}
