@@ -304,10 +304,18 @@ func (p *program) slowCalls() {
 		p.slowFill(f)
 		if i == len(fills)-1 && p.sys.slowVisits(fills) {
 			p.slowHalf(true)
-			p.slowHalf(false)
+			if f.closing == "" {
+				p.slowHalf(false)
+				continue
+			}
+		}
+		if f.closing == "" {
+			p.close()
 			continue
 		}
-		p.close()
+		p.half("calls just below the threshold are not slow, and close it", f.closing)
+		p.steps[len(p.steps)-1].wait += time.Duration(strings.Count(f.closing, string(quickly))) * p.sys.took(quickly)
+		p.row = 0
 	}
 }
 

@@ -186,6 +186,7 @@ func (s System) safe(m *breakerref.Machine, now time.Time, minimum int) bool {
 type slowFill struct {
 	script   string
 	from, to int
+	closing  string // the half-open visit after it; empty: any that closes it
 }
 
 // slowFills open a closed and empty breaker, and tell it from its neighbours in what it
@@ -201,10 +202,14 @@ func (s System) slowFills() []slowFill {
 		calm, need = strings.Repeat(string(good), n-1), 2
 	}
 	busy := strings.Repeat(string(slowly), need-1)
-	begin := slowFill{calm + busy + string(good) + string(quickly), len(calm), len(calm) + len(busy)}
+	begin := slowFill{script: calm + busy + string(good) + string(quickly), from: len(calm), to: len(calm) + len(busy)}
 	if lower, ok := s.with(SlowDuration, float64(s.took(quickly)-1)); !ok || s.opensAt(begin.script, pace) != 0 || lower.opensAt(begin.script, pace) != len(begin.script) {
-		// A call between them would tell a lower rate from a lower threshold, if the window held it.
-		begin.script = calm + busy + string(quickly)
+		// The window does not hold both. So calls just below the threshold are for the visit: as
+		// many as would open it again if they were slow.
+		begin.script = calm + busy + string(good)
+		h := s.decides()
+		n := min(h, least(h, s.Breaker.SlowRate))
+		begin.closing = strings.Repeat(string(quickly), n) + strings.Repeat(string(good), h-n)
 	}
 	if s.opensAt(begin.script, pace) != 0 {
 		return nil
@@ -215,7 +220,7 @@ func (s System) slowFills() []slowFill {
 	}
 	// More slow calls would not do soon: one call opens it at the first decision, or failures
 	// do later.
-	first, ok1 := s.until(slowFill{calm + busy, begin.from, begin.to}, slowly, 1)
+	first, ok1 := s.until(slowFill{script: calm + busy, from: begin.from, to: begin.to}, slowly, 1)
 	second, ok2 := s.until(begin, bad, 2*(s.Breaker.Window+minimum)+2)
 	if !ok1 || !ok2 {
 		return nil

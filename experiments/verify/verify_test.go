@@ -106,7 +106,7 @@ func TestRightServicesPass(t *testing.T) {
 
 // TestLiesAreNamed has one parameter of a service changed that was declared otherwise.
 func TestLiesAreNamed(t *testing.T) {
-	n := 20
+	n := 5
 	if os.Getenv("FAULTLINE_DEEP") != "" {
 		n = 100
 	}
@@ -126,7 +126,7 @@ func TestLiesAreNamed(t *testing.T) {
 			all := s.neighbours(p)
 			v := all[chance.IntN(len(all))]
 			lie, ok := s.with(p, v)
-			if !ok || s.alike(p, v) || p == RetryWait && v > float64(time.Second) || !j0(t, s, lie) {
+			if !ok || s.alike(p, v) || p == RetryWait && !tellsRetryWait(s.number(p), v) || !shows(t, s, lie) {
 				continue
 			}
 			told[p]++
@@ -142,8 +142,14 @@ func TestLiesAreNamed(t *testing.T) {
 	t.Log(told)
 }
 
-// j0 reports whether a lie would show in what a right service is asked.
-func j0(t *testing.T, s, lie System) bool {
+// tellsRetryWait reports whether a wait between attempts is so much longer than another that
+// a busy machine does not explain it, and does not run into the timeout of the calls.
+func tellsRetryWait(declared, v float64) bool {
+	return v < declared || v > 1.2*declared+float64(10*time.Millisecond) && v < float64(time.Second)
+}
+
+// shows reports whether a lie would show in what a right service is asked.
+func shows(t *testing.T, s, lie System) bool {
 	t.Helper()
 	sv := service()
 	p := derive(s, Options{Fresh: true, Timeout: sv.Timeout})
@@ -177,7 +183,7 @@ func named(t *testing.T, p Param, r Report) {
 			t.Errorf("%s is accused", row.Param)
 		}
 		if row.Param == string(p) && row.Verdict != Fail {
-			t.Logf("AMBIGUOUS %s %v", p, r.Difference.Explained)
+			t.Logf("not alone: %v", r.Difference.Explained)
 		}
 		if row.Param == string(p) {
 			found = row.Verdict == Fail || row.Observed != "" && row.Verdict == Undecided
