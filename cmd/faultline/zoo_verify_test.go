@@ -26,8 +26,8 @@ func (s settings) with(others ...string) settings {
 	return out
 }
 
-// breakerOf is a breaker of few and quick calls.
-func breakerOf(others ...string) settings {
+// searchBreaker is a breaker of few and quick calls.
+func searchBreaker(others ...string) settings {
 	return settings{
 		"slidingWindowType": "COUNT_BASED", "slidingWindowSize": "10", "minimumNumberOfCalls": "5", "failureRateThreshold": "50",
 		"slowCallDurationThreshold": "300ms", "slowCallRateThreshold": "60", "waitDurationInOpenState": "800ms",
@@ -57,16 +57,16 @@ func (s settings) yaml() string {
 // verifiedConfigurations are those that the real service is verified with.
 func verifiedConfigurations() []settings {
 	return []settings{
-		breakerOf(),
-		breakerOf("slidingWindowSize", "20", "minimumNumberOfCalls", "10", "failureRateThreshold", "33"),
-		breakerOf("minimumNumberOfCalls", "2", "permittedNumberOfCallsInHalfOpenState", "5"),
-		breakerOf("slidingWindowSize", "4", "minimumNumberOfCalls", "4", "failureRateThreshold", "75", "permittedNumberOfCallsInHalfOpenState", "1"),
-		breakerOf("enableExponentialBackoff", "true", "exponentialBackoffMultiplier", "2"),
-		breakerOf("enableExponentialBackoff", "true", "exponentialBackoffMultiplier", "1.5", "exponentialMaxWaitDurationInOpenState", "1500ms"),
-		breakerOf("slidingWindowType", "TIME_BASED", "slidingWindowSize", "3"),
-		breakerOf("slidingWindowType", "TIME_BASED", "slidingWindowSize", "2", "minimumNumberOfCalls", "2", "failureRateThreshold", "60"),
-		breakerOf("maxWaitDurationInHalfOpenState", "600ms", "slowCallRateThreshold", "100"),
-		breakerOf("retry.maxAttempts", "3", "retry.waitDuration", "30ms", "slidingWindowSize", "20", "minimumNumberOfCalls", "8"),
+		searchBreaker(),
+		searchBreaker("slidingWindowSize", "20", "minimumNumberOfCalls", "10", "failureRateThreshold", "33"),
+		searchBreaker("minimumNumberOfCalls", "2", "permittedNumberOfCallsInHalfOpenState", "5"),
+		searchBreaker("slidingWindowSize", "4", "minimumNumberOfCalls", "4", "failureRateThreshold", "75", "permittedNumberOfCallsInHalfOpenState", "1"),
+		searchBreaker("enableExponentialBackoff", "true", "exponentialBackoffMultiplier", "2"),
+		searchBreaker("enableExponentialBackoff", "true", "exponentialBackoffMultiplier", "1.5", "exponentialMaxWaitDurationInOpenState", "1500ms"),
+		searchBreaker("slidingWindowType", "TIME_BASED", "slidingWindowSize", "3"),
+		searchBreaker("slidingWindowType", "TIME_BASED", "slidingWindowSize", "2", "minimumNumberOfCalls", "2", "failureRateThreshold", "60"),
+		searchBreaker("maxWaitDurationInHalfOpenState", "600ms", "slowCallRateThreshold", "100"),
+		searchBreaker("retry.maxAttempts", "3", "retry.waitDuration", "30ms", "slidingWindowSize", "20", "minimumNumberOfCalls", "8"),
 	}
 }
 
