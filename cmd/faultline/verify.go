@@ -158,7 +158,7 @@ func (f verifyFlags) declared(file string) (verify.Declared, error) {
 	}
 	for _, p := range read.Problems() {
 		if p.Kind.StopsSpring() {
-			return none, fmt.Errorf("Spring would not start: %w", p)
+			return none, fmt.Errorf("a service with this file does not start: %w", p)
 		}
 	}
 	all := read.Instances(resilience4j.CircuitBreaker)
@@ -240,12 +240,7 @@ func namedValues(flag string, all []string, by string) (map[string]string, error
 
 // carryOutVerify runs a program and returns the exit code.
 func (a app) carryOutVerify(ctx context.Context, f verifyFlags, file string, p *verify.Program) int {
-	dir, err := f.out, error(nil)
-	if dir == "" {
-		dir, err = newFolder(p.Plan.Name, a.now())
-	} else {
-		err = givenFolder(dir)
-	}
+	dir, err := f.folder(p.Plan.Name, a.now())
 	if err != nil {
 		a.say("faultline: %v", err)
 		return report.ExitDefinition
@@ -257,23 +252,27 @@ func (a app) carryOutVerify(ctx context.Context, f verifyFlags, file string, p *
 	here, _ := os.Getwd()
 	j := job{filepath.Join(here, "verify.yaml"), p.Plan, dir}
 	res, err := a.measure(ctx, runFlags{quiet: f.quiet, noColor: f.noColor}, j)
-	r, err := concludeVerify(ctx, p, res, err)
-	if err != nil {
-		a.say("faultline: %v", err)
+	return a.leaveVerify(f, dir, concludeVerify(ctx, p, res, err), res)
+}
+
+// folder makes the folder of a run.
+func (f verifyFlags) folder(name string, now time.Time) (string, error) {
+	if f.out == "" {
+		return newFolder(name, now)
 	}
-	return a.leaveVerify(f, dir, r, res)
+	return f.out, givenFolder(f.out)
 }
 
 // concludeVerify judges what was recorded, or says why there is nothing to judge.
-func concludeVerify(ctx context.Context, p *verify.Program, res *run.Result, err error) (verify.Report, error) {
+func concludeVerify(ctx context.Context, p *verify.Program, res *run.Result, err error) verify.Report {
 	_, reason, remedy := ending(ctx, res, err)
 	if reason == "" {
-		return p.Judge(res.Trace), nil
+		return p.Judge(res.Trace)
 	}
 	if remedy != "" {
 		reason += "; " + remedy
 	}
-	return verify.Report{Reason: reason, Rows: []verify.Row{}, Unavoidable: p.Unavoidable}, nil
+	return verify.Report{Reason: reason, Rows: []verify.Row{}, Unavoidable: p.Unavoidable}
 }
 
 // leaveVerify writes the report and the folder.

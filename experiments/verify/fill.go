@@ -1,6 +1,7 @@
 package verify
 
 import (
+	"fmt"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -67,49 +68,129 @@ func (s System) fills(probes string) []string {
 	if need := least(minimum, s.Breaker.FailureRate); need < minimum {
 		fixed = append(fixed, strings.Repeat(string(bad), need)+strings.Repeat(string(good), minimum-need))
 	}
-	rivals := s.rivals(Window, Minimum, FailureRate, WindowType)
-	rivals = s.apart(rivals, all[0])
-	chance := rand.New(rand.NewPCG(uint64(s.Breaker.Window), uint64(minimum)))
-	const tries, most = 80, 4
-	for len(all) < most && len(rivals) > 0 {
-		best, left := "", rivals
-		for i := range tries {
-			script := ""
-			if i < len(fixed) {
-				script = fixed[i]
-			} else {
-				script = s.walk(chance)
-			}
-			if script == "" || s.opensAt(script, pace) != len(script) {
-				continue
-			}
-			rest := s.apart(rivals, script)
-			if len(rest) < len(left) || len(rest) == len(left) && best != "" && len(script) < len(best) {
-				best, left = script, rest
-			}
-		}
+	rivals := s.apart(systems(s.rivals(Window, Minimum, FailureRate, WindowType)), all[0])
+	c := cover{sys: s, rivals: rivals, all: s.rivals(Window, Minimum, FailureRate, WindowType), fixed: fixed}
+	c.chance = rand.New(rand.NewPCG(uint64(s.Breaker.Window), uint64(minimum)))
+	c.told = make([]string, len(c.all))
+	c.tell(all[0])
+	const most = 4
+	for len(all) < most && len(c.rivals) > 0 {
+		best := c.best()
 		if best == "" {
 			break
 		}
-		all, rivals = append(all, best), left
+		c.rivals = s.apart(c.rivals, best)
+		c.tell(best)
+		all = append(all, best)
 	}
 	return all
 }
 
+// cover chooses scripts one after another, each the best beside those before it.
+type cover struct {
+	sys    System
+	rivals []System // that no script tells from the system yet
+	all    []rival
+	told   []string // what the scripts so far show of each
+	fixed  []string // scripts to be tried first
+	chance *rand.Rand
+}
+
+// best is the script that leaves the fewest rivals; of several the one by which fewest of
+// different parameters look alike, and then the shortest.
+func (c *cover) best() string {
+	const tries = 80
+	best, left, alike := "", len(c.rivals), 0
+	for i := range tries {
+		var script string
+		if i < len(c.fixed) {
+			script = c.fixed[i]
+		} else {
+			script = c.sys.walk(c.chance)
+		}
+		if script == "" || c.sys.opensAt(script, pace) != len(script) {
+			continue
+		}
+		rest := len(c.sys.apart(c.rivals, script))
+		if rest > left || rest == len(c.rivals) {
+			continue
+		}
+		same := c.alike(script)
+		if rest < left || same < alike || same == alike && len(script) < len(best) {
+			best, left, alike = script, rest, same
+		}
+	}
+	return best
+}
+
+// shows is what a script shows of each of all rivals, with the failures that follow where
+// it has not opened one.
+func (c *cover) shows(script string) []int {
+	script += strings.Repeat(string(bad), c.sys.first()+c.sys.Breaker.Window)
+	var at []int
+	for _, r := range c.all {
+		at = append(at, r.sys.opensAt(script, pace))
+	}
+	return at
+}
+
+// alike counts the pairs of rivals of different parameters that would show the same.
+func (c *cover) alike(script string) int {
+	groups := map[string]map[Param]int{}
+	for i, at := range c.shows(script) {
+		key := fmt.Sprint(c.told[i], at)
+		if groups[key] == nil {
+			groups[key] = map[Param]int{}
+		}
+		groups[key][c.all[i].param]++
+	}
+	pairs := 0
+	for _, g := range groups {
+		sum, own := 0, 0
+		for _, n := range g {
+			sum += n
+			own += n * n
+		}
+		pairs += sum*sum - own
+	}
+	return pairs
+}
+
+// tell notes what a script shows.
+func (c *cover) tell(script string) {
+	for i, at := range c.shows(script) {
+		c.told[i] += fmt.Sprint(at, " ")
+	}
+}
+
+// rival is a neighbour of a system in a parameter.
+type rival struct {
+	param Param
+	sys   System
+}
+
 // rivals are the neighbours of a system in some parameters.
-func (s System) rivals(ps ...Param) []System {
-	var all []System
+func (s System) rivals(ps ...Param) []rival {
+	var all []rival
 	for _, p := range ps {
 		if !s.has(p) {
 			continue
 		}
 		for _, v := range s.neighbours(p) {
 			if other, ok := s.with(p, v); ok {
-				all = append(all, other)
+				all = append(all, rival{p, other})
 			}
 		}
 	}
 	return all
+}
+
+func systems(all []rival) []System {
+	var out []System
+	for _, r := range all {
+		out = append(out, r.sys)
+	}
+	return out
 }
 
 // pace is about how long a call takes in a closed breaker.
@@ -260,7 +341,7 @@ const shortestSlow = 40 * time.Millisecond
 // slowVisits reports whether slow calls in a half-open visit show of a rate what scripts for
 // a closed breaker do not.
 func (s System) slowVisits(fills []slowFill) bool {
-	rivals := s.rivals(SlowRate)
+	rivals := systems(s.rivals(SlowRate))
 	for _, f := range fills {
 		rivals = s.apart(rivals, f.script)
 	}

@@ -172,8 +172,9 @@ func untellable(p Param, s System) bool {
 		return s.Breaker.WaitRandom != 0
 	case Wait, Multiplier, WaitMax:
 		return s.Breaker.WaitRandom != 0
+	default:
+		return false
 	}
-	return false
 }
 
 // measured says in words what was seen of a parameter.
@@ -334,30 +335,39 @@ func (j *judge) probable(all []culprit) []culprit {
 func (j *judge) pairs() []culprit {
 	_, c := j.d.play(j.seen)
 	var all []culprit
-	tried := map[string]bool{}
-	for _, p := range params() {
+	for i, p := range params() {
 		for _, v := range j.candidates(j.d.System, p) {
 			s, ok := j.d.with(p, v)
 			if !ok {
 				continue
 			}
-			_, further := s.play(j.seen)
-			if further == nil || further.index <= c.index {
+			if _, further := s.play(j.seen); further == nil || further.index <= c.index {
 				continue
 			}
-			for _, q := range params() {
-				if q == p || tried[string(q)+string(p)] {
-					continue
-				}
-				for _, w := range j.candidates(s, q) {
-					if two, ok := s.with(q, w); ok && j.explains(two) {
-						all = append(all, culprit{[]Param{p, q}, two})
-					}
-				}
-			}
+			all = append(all, j.seconds(s, p, i)...)
 		}
-		for _, q := range params() {
-			tried[string(p)+string(q)] = true
+	}
+	return all
+}
+
+// seconds are the systems that explain what was seen, with one more parameter changed than
+// in one that does not. Of two parameters that explain as much alone, the pair comes once.
+func (j *judge) seconds(s System, first Param, i int) []culprit {
+	var all []culprit
+	for k, q := range params() {
+		if q == first {
+			continue
+		}
+		for _, w := range j.candidates(s, q) {
+			two, ok := s.with(q, w)
+			if !ok || !j.explains(two) {
+				continue
+			}
+			pair := culprit{[]Param{first, q}, two}
+			if k < i {
+				pair.params = []Param{q, first}
+			}
+			all = append(all, pair)
 		}
 	}
 	return all
@@ -368,7 +378,7 @@ func (j *judge) pairs() []culprit {
 func (j *judge) candidates(s System, p Param) []float64 {
 	all := s.neighbours(p)
 	if p == Wait {
-		all = append(all, j.measuredWaits(s)...)
+		all = append(all, j.measuredWaits()...)
 	}
 	if !s.has(p) {
 		return nil
@@ -378,7 +388,7 @@ func (j *judge) candidates(s System, p Param) []float64 {
 }
 
 // measuredWaits are roundest numbers within what the first open states lasted.
-func (j *judge) measuredWaits(s System) []float64 {
+func (j *judge) measuredWaits() []float64 {
 	var all []float64
 	for _, w := range j.firstWaits() {
 		if v, ok := roundest(w.Lo, w.Hi); ok {
@@ -405,6 +415,7 @@ func (j *judge) firstWaits() []waited {
 				all = append(all, waited{1, refusedLo - failedHi, e.hi - failedLo})
 			}
 			refusing = false
+		default:
 		}
 	}
 	return all
@@ -473,7 +484,7 @@ func (j *judge) later(c *contradiction, n int) string {
 			n++
 		case refused, gaveUp:
 			return fmt.Sprintf("at call %d", n)
-		case admitted:
+		default:
 		}
 	}
 	return fmt.Sprintf("not in %d calls", n)

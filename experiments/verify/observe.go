@@ -120,9 +120,10 @@ func failedBy(a trace.Attempt, fails match.Failure) bool {
 		return fails.Reset
 	case trace.OutcomeFIN, trace.OutcomeHang:
 		return fails.EOF
+	default:
+		is, _ := fails.Answer(a.Status, a.GRPC)
+		return is
 	}
-	is, _ := fails.Answer(a.Status, a.GRPC)
-	return is
 }
 
 // order puts the events one after another, and leaves out what proves nothing: a refusal

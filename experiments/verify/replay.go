@@ -377,26 +377,32 @@ func (r *replay) record(t thought, e event) []thought {
 		for _, at := range instants {
 			next := t
 			if len(slows)+len(instants) > 2 {
-				next = t.clone()
+				next = t.clone() // There is more than one.
 			}
-			was := next.m.State()
-			took := time.Duration(0)
-			if slow {
-				took = r.cfg.SlowDuration + 1
-			}
-			at = next.due(at)
-			next.m.Record(at, e.failed, took)
-			next.note(letter(e.failed, slow), at)
-			if now := next.m.State(); now != was {
-				next.moved(now)
-				if now == breakerref.Open {
-					r.opened(&next, e.lo, e.hi, at)
-				}
-			}
+			r.end(&next, e, slow, at)
 			all = append(all, next)
 		}
 	}
 	return all
+}
+
+// end tells a breaker of an outcome.
+func (r *replay) end(t *thought, e event, slow bool, at time.Time) {
+	was, took := t.m.State(), time.Duration(0)
+	if slow {
+		took = r.cfg.SlowDuration + 1
+	}
+	at = t.due(at)
+	t.m.Record(at, e.failed, took)
+	t.note(letter(e.failed, slow), at)
+	now := t.m.State()
+	if now == was {
+		return
+	}
+	t.moved(now)
+	if now == breakerref.Open {
+		r.opened(t, e.lo, e.hi, at)
+	}
 }
 
 // note adds an outcome to the history.

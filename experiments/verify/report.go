@@ -79,9 +79,9 @@ func (r Report) headline() string {
 // table writes rows, and below them why some are not decided.
 func table(b *strings.Builder, rows []Row) {
 	tw := tabwriter.NewWriter(b, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(tw, "PARAMETER\tDECLARED\tPREDICTED\tOBSERVED\tVERDICT\tFROM") // A builder takes all.
+	_, _ = fmt.Fprintln(tw, "PARAMETER\tDECLARED\tPREDICTED\tOBSERVED\tVERDICT\tFROM") // A builder takes all.
 	for _, row := range rows {
-		fmt.Fprintf(tw, "%s\t%s\t%s\t%s\t%s\t%s\n", row.Param, short(row.Declared), short(row.Predicted), short(row.Observed), row.Verdict, row.Origin)
+		_, _ = fmt.Fprintf(tw, "%s\t%s\t%s\t%s\t%s\t%s\n", row.Param, short(row.Declared), short(row.Predicted), short(row.Observed), row.Verdict, row.Origin)
 	}
 	_ = tw.Flush() // Likewise.
 	for _, row := range rows {
@@ -130,13 +130,13 @@ func (o Outline) WriteJSON(w io.Writer) error {
 func (o Outline) WriteText(w io.Writer) error {
 	var b strings.Builder
 	tw := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(tw, "STEP\tCALLS\tWAIT\tWHAT IT SHOWS")
+	_, _ = fmt.Fprintln(tw, "STEP\tCALLS\tWAIT\tWHAT IT SHOWS")
 	for _, s := range o.Steps {
 		wait := "-"
 		if s.Wait > 0 {
 			wait = s.Wait.Round(time.Millisecond).String()
 		}
-		fmt.Fprintf(tw, "%s\t%s\t%s\t%s\n", s.Name, s.Calls, wait, s.About)
+		_, _ = fmt.Fprintf(tw, "%s\t%s\t%s\t%s\n", s.Name, s.Calls, wait, s.About)
 	}
 	_ = tw.Flush() // A builder takes all.
 	b.WriteString("\nS a good answer, F a failure, L a slow good answer, Q one just below the threshold.\n")

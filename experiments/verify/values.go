@@ -49,8 +49,9 @@ func (s System) has(p Param) bool {
 		return s.Retry != nil
 	case WaitMax:
 		return s.Breaker.WaitMultiplier != 0
+	default:
+		return true
 	}
-	return true
 }
 
 // number is a parameter's value as a number: counts, percents, factors, and durations in
@@ -136,26 +137,27 @@ func (s System) with(p Param, v float64) (out System, ok bool) {
 		b.HalfOpenMaxWait = time.Duration(v)
 	case HalfOpenTo:
 		b.HalfOpenMaxWaitCloses = v != 0
-	case Attempts:
-		if s.Retry == nil {
-			return s, false
-		}
-		r := *s.Retry
-		r.MaxAttempts = int(v)
-		s.Retry = &r
-		return s, r.MaxAttempts >= 1
-	case RetryWait:
-		if s.Retry == nil {
-			return s, false
-		}
-		r := *s.Retry
-		r.Wait = time.Duration(v)
-		s.Retry = &r
-		return s, r.Validate() == nil
+	case Attempts, RetryWait:
+		return s.retrying(p, v)
 	case Order:
 		s.Inside = v != 0
 	}
 	return s, b.Validate() == nil
+}
+
+// retrying is a system with a parameter of its retry changed.
+func (s System) retrying(p Param, v float64) (out System, ok bool) {
+	if s.Retry == nil {
+		return s, false
+	}
+	r := *s.Retry
+	if p == Attempts {
+		r.MaxAttempts = int(v)
+	} else {
+		r.Wait = time.Duration(v)
+	}
+	s.Retry = &r
+	return s, r.Validate() == nil
 }
 
 // show writes a value as a person would.
@@ -185,6 +187,7 @@ func show(p Param, v float64) string {
 		if v == 0 {
 			return "none"
 		}
+	default:
 	}
 	return strconv.FormatFloat(v, 'g', 6, 64)
 }
@@ -244,12 +247,11 @@ func (s System) alike(p Param, v float64) bool {
 		return s.rateAlike(s.Breaker.FailureRate, other.Breaker.FailureRate)
 	case SlowRate:
 		return s.rateAlike(s.Breaker.SlowRate, other.Breaker.SlowRate)
-	case Permitted:
-		return false
 	case Order:
 		return s.tries() == 1
+	default:
+		return false
 	}
-	return false
 }
 
 // rateAlike reports whether two rates are reached by the same outcomes, of all numbers of
