@@ -43,8 +43,11 @@ func (d *Declared) setting(p Param, s resilience4j.Setting) {
 		d.Origins[p] = s.Origin.String()
 		return
 	}
-	if s.Origin.Source == resilience4j.FromLibrary || s.Key == "baseConfig" {
+	switch {
+	case s.Origin.Source == resilience4j.FromLibrary, s.Key == "baseConfig":
 		return
+	case strings.HasSuffix(s.Key, "enableExponentialBackoff"), strings.HasSuffix(s.Key, "enableRandomizedWait"):
+		return // It shows in the waits, whose parameters have rows of their own.
 	}
 	d.Beside = append(d.Beside, Beside{Key: string(p), Value: cmp.Or(s.Value, "none"), Origin: s.Origin.String(), Reason: reason(s.Key)})
 }
@@ -56,8 +59,6 @@ func reason(key string) string {
 		return "it speaks of classes of Java, and no status or broken connection tells of which one the service makes what"
 	case key == "automaticTransitionFromOpenToHalfOpenEnabled":
 		return "from outside, a breaker that becomes half-open by a timer and one that does so by the next call let the same calls through"
-	case key == "enableExponentialBackoff", key == "enableRandomizedWait":
-		return "it shows in the waits, see " + string(Multiplier) + " and " + string(Random)
 	case strings.Contains(key, "HealthIndicator"), strings.Contains(key, "eventConsumer"), strings.Contains(key, "writableStackTrace"):
 		return "it changes nothing in which calls are let through"
 	}

@@ -235,12 +235,12 @@ func (s System) pauses(n int) time.Duration {
 // idle says that callers waited longer between attempts than they should have: each time,
 // and not only when the machine was slow.
 func (r *replay) idle(seen observed) *contradiction {
-	const enough = 3
+	const enough = 8
 	if r.sys.Retry == nil || len(r.gaps) < enough || r.sys.Retry.RandomFactor != 0 {
 		return nil
 	}
 	shortest := slices.Min(r.gaps)
-	if shortest <= max(5*time.Millisecond, r.sys.Retry.Wait/10) {
+	if shortest <= max(10*time.Millisecond, r.sys.Retry.Wait/5) {
 		return nil
 	}
 	last := seen.events[len(seen.events)-1]

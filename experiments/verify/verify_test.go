@@ -145,7 +145,7 @@ func TestLiesAreNamed(t *testing.T) {
 // tellsRetryWait reports whether a wait between attempts is so much longer than another that
 // a busy machine does not explain it, and does not run into the timeout of the calls.
 func tellsRetryWait(declared, v float64) bool {
-	return v < declared || v > 1.2*declared+float64(10*time.Millisecond) && v < float64(time.Second)
+	return v < declared || v > 1.3*declared+float64(15*time.Millisecond) && v < float64(time.Second)
 }
 
 // shows reports whether a lie would show in what a right service is asked.
