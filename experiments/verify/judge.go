@@ -1,6 +1,7 @@
 package verify
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -143,17 +144,18 @@ func (j *judge) proved(p Param, s System, played *replay) Row {
 		case s.alike(p, n):
 		case j.explains(other):
 			same = append(same, n)
-		case n < v:
-			below = max(below, n)
+		case rank(p, n) < rank(p, v):
+			below = max(below, rank(p, n))
 		default:
 			above = min(above, n)
 		}
 	}
 	row.Observed, row.Verdict = j.measured(p, v, below, above, same, played), Pass
-	lacks := func(side func(n float64) bool, bound float64) bool {
-		return math.IsInf(bound, 0) && slices.ContainsFunc(same, side)
+	lacks := func(side int, bound float64) bool {
+		return math.IsInf(bound, 0) && slices.ContainsFunc(same, func(n float64) bool { return cmp.Compare(rank(p, n), rank(p, v)) == side })
 	}
-	if lacks(func(n float64) bool { return n < v }, below) || lacks(func(n float64) bool { return n > v }, above) {
+	endless := p == HalfOpenWait && v == 0 && len(same) > 0 // None is longer than any.
+	if endless || lacks(-1, below) || lacks(1, above) {
 		row.Verdict = Undecided
 		row.Reason = j.why(p, same)
 		if untellable(p, s) {
@@ -161,6 +163,14 @@ func (j *judge) proved(p Param, s System, played *replay) Row {
 		}
 	}
 	return row
+}
+
+// rank orders the values of a parameter: no longest stay is longer than any.
+func rank(p Param, n float64) float64 {
+	if p == HalfOpenWait && n == 0 {
+		return math.Inf(1)
+	}
+	return n
 }
 
 // untellable reports whether a parameter is one that no traffic can show.
@@ -193,6 +203,8 @@ func (j *judge) measured(p Param, v, below, above float64, same []float64, playe
 	switch {
 	case len(same) == 0:
 		return show(p, v)
+	case p == HalfOpenWait && v == 0:
+		return "none, or from " + show(p, same[0]) + " on"
 	case math.IsInf(below, -1) && math.IsInf(above, 1):
 		return "any"
 	case math.IsInf(below, -1):
