@@ -185,6 +185,8 @@ func (f verifyFlags) service() (verify.Service, error) {
 		return s, fmt.Errorf("--fail-status %d: write a status from 400 to 599", f.fail)
 	case f.url == "" && !f.plan:
 		return s, errors.New("which URL is called? add --url http://127.0.0.1:8080/path, or --plan to only see what would be done")
+	case f.command == "" && !f.plan && strings.HasSuffix(f.injector, ":0"):
+		return s, errors.New("a running service has to call the dependency where faultline plays it: add --injector 127.0.0.1:9901 and have it call there, or start it with --command")
 	case f.command != "" && f.ready == "":
 		return s, errors.New("--command needs --ready: a path that answers 200 when the service is ready, and does not ask the breaker")
 	case f.command == "" && (f.dir != "" || len(f.env) > 0):

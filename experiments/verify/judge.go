@@ -494,7 +494,7 @@ func (j *judge) later(c *contradiction, n int) string {
 		switch e.kind {
 		case ended:
 			n++
-		case refused, gaveUp:
+		case refused:
 			return fmt.Sprintf("at call %d", n)
 		default:
 		}

@@ -146,8 +146,22 @@ func (p *program) plan(name string, s Service) *experiments.Plan {
 		}
 		plan.Phases = append(plan.Phases, ph)
 	}
+	plan.Assertions = opens(p.steps)
 	plan.Injectors = []experiments.Injector{{Name: dependency, Listen: s.Listen, Stub: &experiments.Stub{Respond: s.Stub}, Script: script}}
 	return plan
+}
+
+// opens are assertions of the steps that open the breaker with plain failures, so that the
+// plan is an experiment that can be run and judged by itself.
+func opens(steps []step) []experiments.PlanAssertion {
+	var all []experiments.PlanAssertion
+	for _, st := range steps {
+		if strings.HasPrefix(st.name, "closed-") {
+			rule := assert.Opens{Breaker: "breaker"}
+			all = append(all, experiments.PlanAssertion{ID: "opens-" + st.name, Kind: rule.Kind(), Phase: st.name, Rule: rule})
+		}
+	}
+	return all
 }
 
 // unit is what asks the breaker.

@@ -24,7 +24,7 @@ var only = flag.Int("only", -1, "the one random configuration to look at")
 func service() Service {
 	return Service{
 		SUT: experiments.SUT{BaseURL: "http://127.0.0.1:1"}, Target: match.Target{Method: http.MethodGet, Path: "/"},
-		Listen: "127.0.0.1:0", Stub: fault.Respond{Status: 200, Body: "ok"}, Fail: 503, Timeout: 10 * time.Second,
+		Listen: "127.0.0.1:9901", Stub: fault.Respond{Status: 200, Body: "ok"}, Fail: 503, Timeout: 10 * time.Second,
 	}
 }
 
