@@ -104,3 +104,22 @@ func TestProblems(t *testing.T) {
 		}
 	}
 }
+
+// Envoy counts gateway errors always, but ejects for them only where it is told to.
+func TestEnforced(t *testing.T) {
+	for keys, want := range map[string]string{
+		"consecutive_gateway_failure: 3, enforcing_consecutive_5xx: 0":                                             " 0",
+		"consecutive_gateway_failure: 3, enforcing_consecutive_5xx: 0, enforcing_consecutive_gateway_failure: 100": "gateway 3",
+		"enforcing_consecutive_gateway_failure: 100":                                                               "5xx 5",
+		"consecutive_5xx: 0": " 0",
+	} {
+		policies, err := mesh.Read("m.yaml", []byte("clusters: [{name: a, outlier_detection: {"+keys+"}}]"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		detector, n := policies[0].Counts()
+		if got := fmt.Sprint(string(detector), " ", n); got != want {
+			t.Errorf("%s: %q, want %q", keys, got, want)
+		}
+	}
+}
