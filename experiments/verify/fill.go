@@ -75,7 +75,13 @@ func (s System) fills(probes string) []string {
 	c.tell(all[0])
 	const most = 4
 	for len(all) < most && len(c.rivals) > 0 {
-		best := c.best()
+		best := ""
+		if b := s.Breaker; len(all) == 1 && b.WindowType == breakerref.CountBased && b.Window <= mostDoubled {
+			best = c.best(2 * b.Window) // So long that a larger window is not as good as one without end.
+		}
+		if best == "" {
+			best = c.best(0)
+		}
 		if best == "" {
 			break
 		}
@@ -85,6 +91,9 @@ func (s System) fills(probes string) []string {
 	}
 	return all
 }
+
+// mostDoubled is the largest window that is filled twice.
+const mostDoubled = 100
 
 // cover chooses scripts one after another, each the best beside those before it.
 type cover struct {
@@ -97,8 +106,8 @@ type cover struct {
 }
 
 // best is the script that leaves the fewest rivals; of several the one by which fewest of
-// different parameters look alike, and then the shortest.
-func (c *cover) best() string {
+// different parameters look alike, and then the shortest. It has a length of least or more.
+func (c *cover) best(least int) string {
 	const tries = 80
 	best, left, alike := "", len(c.rivals), 0
 	for i := range tries {
@@ -106,9 +115,9 @@ func (c *cover) best() string {
 		if i < len(c.fixed) {
 			script = c.fixed[i]
 		} else {
-			script = c.sys.walk(c.chance)
+			script = c.sys.walk(c.chance, least)
 		}
-		if script == "" || c.sys.opensAt(script, pace) != len(script) {
+		if len(script) < max(least, 1) || c.sys.opensAt(script, pace) != len(script) {
 			continue
 		}
 		rest := len(c.sys.apart(c.rivals, script))
@@ -208,9 +217,9 @@ func (s System) apart(rivals []System, script string) []System {
 	return same
 }
 
-// walk is a script that stays as close to opening the breaker as it can for some time and
+// walk is a script, of a length of least or more, that stays as close to opening the breaker as it can for some time and
 // then opens it; empty: it found none.
-func (s System) walk(chance *rand.Rand) string {
+func (s System) walk(chance *rand.Rand, least int) string {
 	now := time.Unix(1_700_000_000, 0)
 	m, err := breakerref.New(s.effective(), now)
 	if err != nil {
@@ -224,6 +233,7 @@ func (s System) walk(chance *rand.Rand) string {
 			length = minimum + chance.IntN(max(1, s.Breaker.Window-minimum)+1)
 		}
 	}
+	length = max(length, least)
 	often := []float64{0.3, 0.5, 0.7, 1}[chance.IntN(4)]
 	var script []byte
 	for len(script) < length {
