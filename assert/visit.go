@@ -159,6 +159,9 @@ func (v *view) closed(vis *visit, free int) {
 	if r := v.index.rejLo[v.rejectedFrom(vis.probes[0].hi)]; v.after() {
 		lo = max(lo, r) // What came of calls that met a shut door, before that rejection, did not close it.
 	}
+	if c := v.breaker.Config; c.HalfOpenMaxWaitCloses && v.timedOut(vis, hi) {
+		lo = min(lo, vis.half.Lo+c.HalfOpenMaxWait)
+	}
 	lo = min(max(lo, vis.half.Lo), hi)
 	if r := v.index.rejLo[v.rejectedFrom(vis.probes[len(vis.probes)-1].hi)]; r > vis.half.Hi {
 		lo = max(lo, min(r, hi))
@@ -167,6 +170,13 @@ func (v *view) closed(vis *visit, free int) {
 	if d := v.decision(vis); d.end == StateClosed && vis.fit() && !vis.several {
 		vis.tight = Interval{min(max(lo, d.likely.Lo), hi), min(max(lo, d.likely.Hi), hi)}
 	}
+}
+
+// timedOut reports whether the declared breaker may have left half-open by its timer, and
+// so without any outcome, before t.
+func (v *view) timedOut(vis *visit, t time.Duration) bool {
+	most := v.breaker.Config.HalfOpenMaxWait
+	return v.breaker.Declared && most >= time.Millisecond && t-vis.half.Lo >= most
 }
 
 // reopened ends a visit in OPEN, unless the reference says that its first
@@ -190,7 +200,7 @@ func (v *view) reopened(vis *visit) {
 			firstBad = min(firstBad, a.early)
 		}
 	}
-	if firstBad < forever {
+	if firstBad < forever && !v.timedOut(vis, firstBad) {
 		lo = max(lo, firstBad)
 	}
 	hi := vis.settled
