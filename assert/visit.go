@@ -172,6 +172,18 @@ func (v *view) closed(vis *visit, free int) {
 	}
 }
 
+// firstBad is the earliest instant at which an outcome of a visit may have counted against
+// the dependency.
+func (v *view) firstBad(vis *visit) time.Duration {
+	first := forever
+	for _, a := range slices.Concat(vis.probes, vis.maybe, vis.late) {
+		if v.bad(a) {
+			first = min(first, a.early)
+		}
+	}
+	return first
+}
+
 // timedOut reports whether the declared breaker may have left half-open by its timer, and
 // so without any outcome, before t.
 func (v *view) timedOut(vis *visit, t time.Duration) bool {
@@ -194,14 +206,8 @@ func (v *view) reopened(vis *visit) {
 	for _, a := range vis.probes {
 		lo, likely = max(lo, a.lo), max(likely, a.settle)
 	}
-	firstBad := forever
-	for _, a := range slices.Concat(vis.probes, vis.maybe, vis.late) {
-		if v.bad(a) {
-			firstBad = min(firstBad, a.early)
-		}
-	}
-	if firstBad < forever && !v.timedOut(vis, firstBad) {
-		lo = max(lo, firstBad)
+	if bad := v.firstBad(vis); bad < forever && !v.timedOut(vis, bad) {
+		lo = max(lo, bad)
 	}
 	hi := vis.settled
 	for _, a := range vis.late {

@@ -38,7 +38,7 @@ func (r *reader) service(m *yamldoc.Map, name string) *Reference {
 		Policies: policies(m),
 	}
 	b := m.Get("breaker").Map("{window: 10, wait: 5s}")
-	ref.Breaker, _ = breakerConfig(b)
+	ref.Breaker, _ = r.breakerConfig(b)
 	ref.Breaker.Name = name
 	b.Done()
 	if ref.Ejection = eject(m.Get("ejection")); ref.Ejection != nil && b.Exists() {

@@ -103,6 +103,11 @@ func numbersSchema() keys {
 		"wait":            waitSchema(apart("factor", "jitter")),
 		"permitted_calls": count(1),
 		"slow_calls":      object(keys{"rate": ref(shareDef), "over": ref(durationDef)}),
+		"half_open": object(keys{"automatic": boolean(), "max_wait": ref(durationDef), "then": oneOf(thenOpen, thenClosed)}).
+			with("dependentRequired", map[string][]string{"then": {"max_wait"}}),
+		"from": object(keys{
+			"resilience4j": ref(textDef), "instance": ref(textDef), "profiles": {"type": "array", "items": ref(textDef)}, "env": named(ref(textDef)),
+		}, "resilience4j"),
 	}
 }
 
