@@ -61,6 +61,7 @@ const (
 	forbidden  = "fallback.forbidden"
 	latency    = "latency"
 	stale      = "cached.share" // of a class cached that the experiment has
+	ages       = "fallback.staleness"
 	continues  = "fallback.continuity"
 )
 
@@ -164,7 +165,7 @@ func fallingBack() []Mutant {
 		of("fallback_always", "answers with the fallback although the dependency did", Around{FallbackAlways: true}, fallbacks),
 		of("empty_200", "has nothing to fall back to, and serves an empty list as a success", Around{EmptyFallback: true}, fallbacks),
 		policy(PartFallback, Resilience4j, "cache_without_bound", "serves what it has kept however old it is",
-			Around{Policies: func(p *Policies) { p.MaxAge = 0 }}, Needs{Cache: true}, stale),
+			Around{Policies: func(p *Policies) { p.MaxAge = 0 }}, Needs{Cache: true}, stale, ages),
 		paging("page_lost", "loses a page when its source switches", "skip"),
 		paging("page_repeated", "sends a page twice when its source switches", "repeat"),
 		paging("page_rewound", "begins the list anew when its source switches, and does not say so", "rewind"),

@@ -17,12 +17,18 @@ func pause(p experiments.Phase) bool {
 
 // config is what a breaker is declared to be, if it is.
 func config(plan *experiments.Plan, breaker string) (breakerref.Config, bool) {
+	b := declaration(plan, breaker)
+	return b.Config, b.Declared
+}
+
+// declaration is what is said of a breaker.
+func declaration(plan *experiments.Plan, breaker string) assert.Breaker {
 	for _, b := range plan.Breakers {
 		if b.Name == breaker {
-			return b.Config, b.Declared
+			return b
 		}
 	}
-	return breakerref.Config{}, false
+	return assert.Breaker{}
 }
 
 // breakerAt is the declared breaker at an injector, or none.

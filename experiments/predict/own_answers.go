@@ -12,33 +12,40 @@ import (
 	"github.com/faultline-go/faultline/injector/fault"
 )
 
-// reference is what faultline's own service answers; old is an answer that it has kept.
-func (w *words) reference(s *experiments.Reference, o outcome, old *fault.Respond, d defect) answer {
-	r, from := w.says(s, o, old, d)
-	switch {
-	case r == nil:
+// reference is what faultline's own service answers; kept is an answer that it has kept.
+func (w *words) reference(s *experiments.Reference, o outcome, kept *old, d defect, now time.Time) answer {
+	r, from := w.says(s, o, kept, d)
+	if r == nil {
 		return w.primary(nil)
-	case o.limit == nil || from != sourceNone && !s.RateLimiter.Told:
+	}
+	more := http.Header{}
+	if o.limit != nil && (from == sourceNone || s.RateLimiter.Told) {
+		more = limitHeaders(o, from == sourceNone && !d.mutant.Around.NoRetryAfter)
+	}
+	if w.tellsAge {
+		date(more, kept, from, now)
+	}
+	if len(more) == 0 {
 		return w.canned(r, from)
 	}
-	return w.read(r, from, limitHeaders(o, from == sourceNone && !d.mutant.Around.NoRetryAfter))
+	return w.read(r, from, more)
 }
 
 // says is the text of the answer and whose it is; nil: the dependency's, which faultline
 // does not play.
-func (w *words) says(s *experiments.Reference, o outcome, old *fault.Respond, d defect) (r *fault.Respond, from string) {
+func (w *words) says(s *experiments.Reference, o outcome, kept *old, d defect) (r *fault.Respond, from string) {
 	fallback, around := s.Fallback, d.mutant.Around
 	if around.FallbackEverywhere && fallback == nil {
 		fallback = w.fallback
 	}
 	if d.noFallback || around.NoFallback {
-		fallback, old = nil, nil
+		fallback, kept = nil, nil
 	}
 	switch {
 	case o.good() && (!around.FallbackAlways || fallback == nil):
 		return o.reply.answer, sourcePrimary
-	case old != nil && !around.EmptyFallback:
-		return old, sourceCache
+	case kept != nil && !around.EmptyFallback:
+		return kept.respond, sourceCache
 	case fallback != nil && around.EmptyFallback:
 		return w.emptied(fallback), sourceFallback
 	case fallback != nil:
@@ -51,6 +58,14 @@ func (w *words) says(s *experiments.Reference, o outcome, old *fault.Respond, d 
 		return w.none(http.StatusServiceUnavailable), sourceNone
 	default:
 		return w.none(http.StatusBadGateway), sourceNone
+	}
+}
+
+// date sets the headers by which an answer says how old it is, and what its sender's clock shows.
+func date(h http.Header, kept *old, from string, now time.Time) {
+	h.Set("Date", now.UTC().Format(http.TimeFormat))
+	if from == sourceCache {
+		h.Set("Age", strconv.Itoa(int(kept.age/time.Second)))
 	}
 }
 

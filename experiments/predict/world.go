@@ -101,7 +101,7 @@ func play(plan *experiments.Plan, own time.Duration, d defect, calls int) (run, 
 
 // begin begins the load.
 func (w *playing) begin() {
-	if w.defect.asked {
+	if interviewed(w.plan) {
 		w.interview()
 	}
 	w.enter(0)
