@@ -13,25 +13,6 @@ import (
 	"github.com/faultline-go/faultline/injector/fault"
 )
 
-// retriedAt is the injector that a rule about retries looks at, or none.
-func retriedAt(rule assert.Rule) string {
-	switch r := rule.(type) {
-	case assert.RetryAttempts:
-		return r.Injector
-	case assert.RetryAmplification:
-		return r.Injector
-	case assert.RetrySpacing:
-		return r.Injector
-	case assert.RetryBudget:
-		return r.Injector
-	case assert.RetryForbidden:
-		return r.Injector
-	case assert.CancelPropagates:
-		return r.Injector
-	}
-	return ""
-}
-
 // guess is what a service whose inside is not known has towards a dependency: what assertions
 // ask of its timeout and its retries.
 func (in *instance) guess(injector string) *experiments.Reference {
@@ -59,7 +40,7 @@ func guessedRetry(plan *experiments.Plan, injector string) *experiments.Retry {
 		}
 	}
 	for _, a := range plan.Assertions {
-		if retriedAt(a.Rule) != injector {
+		if a.Rule.About().Injector != injector {
 			continue
 		}
 		switch rule := a.Rule.(type) {
