@@ -43,6 +43,7 @@ func serviceSchema() keys {
 		"model":    modelSchema(),
 		"failure":  some(ref(failureDef)),
 		"timeout":  ref(durationDef),
+		"cancels":  boolean(),
 		"fallback": object(answerSchema()),
 		"cache":    object(keys{"answers": count(1), "max_age": ref(durationDef)}, "answers"),
 		"pool":     count(1),

@@ -65,6 +65,7 @@ func around(n mutant.Needs, ref *experiments.Reference) bool {
 		{n.Order, ref.Order != nil},
 		{n.Cache, ref.Cache != nil},
 		{n.Paging, ref.Paging != nil},
+		{n.Cancels, ref.Cancels},
 	} {
 		if of.needed && !of.there {
 			return false

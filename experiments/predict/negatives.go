@@ -44,8 +44,8 @@ func negatives(plan *experiments.Plan, a assert.Assertion, right run) []defect {
 	case assert.DownstreamCalls:
 		return wrongCalls(plan, r, a.Phase)
 	default:
-		if retriedAt(a.Rule) != "" {
-			return wrongRetries(plan, a.Rule)
+		if ds := wrongRetries(plan, a.Rule); ds != nil {
+			return ds
 		}
 		return wrongAnswers(plan, a)
 	}

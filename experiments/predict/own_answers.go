@@ -2,12 +2,10 @@ package predict
 
 import (
 	"cmp"
-	"math"
 	"net/http"
 	"strconv"
 	"time"
 
-	"github.com/faultline-go/faultline/breakerref/limit"
 	"github.com/faultline-go/faultline/experiments"
 	"github.com/faultline-go/faultline/injector/fault"
 )
@@ -20,7 +18,9 @@ func (w *words) reference(s *experiments.Reference, o outcome, kept *old, d defe
 	}
 	more := http.Header{}
 	if o.limit != nil && (from == sourceNone || s.RateLimiter.Told) {
-		more = limitHeaders(o, from == sourceNone && !d.mutant.Around.NoRetryAfter)
+		for _, told := range o.limit.Headers(o.why == limited && from == sourceNone && !d.mutant.Around.NoRetryAfter) {
+			more.Set(told.Name, told.Value)
+		}
 	}
 	if w.tellsAge {
 		date(more, kept, from, now)
@@ -75,21 +75,4 @@ func (w *words) none(status int) *fault.Respond {
 		w.empties[status] = &fault.Respond{Status: status}
 	}
 	return w.empties[status]
-}
-
-// limitHeaders tell the state of a rate limiter, times in whole seconds, and to who is
-// refused, if he is to hear of it, when to come again.
-func limitHeaders(o outcome, again bool) http.Header {
-	h, d := http.Header{}, *o.limit
-	if o.why == limited && again && d.RetryAfter != limit.Never {
-		h.Set("Retry-After", wholeSeconds(d.RetryAfter))
-	}
-	h.Set("X-Ratelimit-Limit", strconv.Itoa(d.Limit))
-	h.Set("X-Ratelimit-Remaining", strconv.Itoa(d.Remaining))
-	h.Set("X-Ratelimit-Reset", wholeSeconds(d.Reset))
-	return h
-}
-
-func wholeSeconds(d time.Duration) string {
-	return strconv.FormatFloat(math.Ceil(d.Seconds()), 'f', 0, 64)
 }

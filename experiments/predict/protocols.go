@@ -130,7 +130,7 @@ const refusedStream = fault.ErrCode("REFUSED_STREAM")
 
 // lookedAt are the injectors that decide about an assertion.
 func lookedAt(plan *experiments.Plan, a assert.Assertion) []string {
-	if name := named(a.Rule); name != "" {
+	if name := aboutRule(a.Rule).Breaker; name != "" {
 		for _, b := range plan.Breakers {
 			if b.Name == name {
 				return []string{b.Injector}

@@ -276,6 +276,6 @@ func (w *playing) call(o order, over func()) {
 		if !ended {
 			w.after(hop, r.waits.end)
 		}
-		end(answer{class: match.Unclassified, err: trace.ErrTimeout})
+		end(answer{err: trace.ErrTimeout})
 	})
 }

@@ -47,7 +47,7 @@ func (r *runner) reference(ref experiments.Reference) (proxy.Config, error) {
 // service is how the reference service calls one of its dependencies.
 func (r *runner) service(ref experiments.Reference) (proxy.Service, error) {
 	s := proxy.Service{
-		Upstream: overHTTP(r.live.injectors[ref.Injector]), Breaker: ref.Breaker, Failure: ref.Failure, Timeout: ref.Timeout,
+		Upstream: overHTTP(r.live.injectors[ref.Injector]), Breaker: ref.Breaker, Failure: ref.Failure, Timeout: ref.Timeout, Cancels: ref.Cancels,
 		Fallback: answer(ref.Fallback), Pool: ref.Pool, Policies: policies(ref, r.plan.Seed), Defect: proxy.Defect(ref.Defect), Paging: paging(ref.Paging),
 	}
 	s.Breaker.Seed = r.plan.Seed
