@@ -55,7 +55,7 @@ it is started for the run, and --dependency-env names the variable by which it i
 told that address.`,
 		Example: `  faultline init --url http://127.0.0.1:8080/checkout --config application.yml --instance payments
   faultline init checkout.yaml --url http://127.0.0.1:8080/checkout --method POST --body '{"order":1}' --primary PAID --fallback QUEUED
-  faultline init - --url http://127.0.0.1:8080/checkout --command 'java -jar app.jar' --dependency-env PAYMENTS_URL --wait 10s`,
+  faultline init - --url http://127.0.0.1:8080/checkout --command ./checkout --dependency-env PAYMENTS_URL --wait 10s`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			f.file = initFile
