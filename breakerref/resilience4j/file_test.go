@@ -143,6 +143,9 @@ func TestProblems(t *testing.T) {
 	} {
 		f, err := resilience4j.Read("application.yml", []byte(src), resilience4j.Options{})
 		if err == nil {
+			err = f.Err()
+		}
+		if err == nil {
 			_, err = f.CircuitBreaker("a")
 		}
 		if err == nil || !strings.Contains(err.Error(), want) {
@@ -179,8 +182,8 @@ func TestRealApplication(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !slices.Equal(f.Instances(), []string{"primary"}) {
-		t.Fatalf("instances %v", f.Instances())
+	if !slices.Equal(f.Instances(resilience4j.CircuitBreaker), []string{"primary"}) {
+		t.Fatalf("instances %v", f.Instances(resilience4j.CircuitBreaker))
 	}
 	got, err := f.CircuitBreaker("primary")
 	if err != nil {

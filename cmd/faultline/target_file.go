@@ -44,10 +44,13 @@ func (f *targetFlags) breaker() (breakerref.Config, error) {
 		return b, fmt.Errorf("--config: %w", err)
 	}
 	file, err := resilience4j.Read(f.file, src, resilience4j.Options{Profiles: f.profiles, Env: os.LookupEnv})
+	if err == nil {
+		err = file.Err()
+	}
 	if err != nil {
 		return b, err
 	}
-	switch all := file.Instances(); {
+	switch all := file.Instances(resilience4j.CircuitBreaker); {
 	case len(all) == 0:
 		return b, fmt.Errorf("--config %s: there is no resilience4j.circuitbreaker.instances in it", f.file)
 	case f.instance == "" && len(all) > 1:

@@ -16,13 +16,14 @@ import (
 type Property struct {
 	Key   string
 	Value string
-	At    Pos // of the value
+	Plain bool // it stands without quotes, so that YAML 1.1 may see a number or a truth in it
+	At    Pos  // of the value
 }
 
 // Properties reads a file as lists of properties, one for each document in it, for
 // those who cannot demand a strict file: an application's configuration, of which only
-// a part is theirs. Empty values are left out, tags and duplicate keys are not looked
-// at. The error is [Problems]: the file is not YAML, or its aliases expand too far.
+// a part is theirs. An empty value, and an empty list, has an empty text, as Spring has
+// it; an empty mapping has nothing. Tags and duplicate keys are not looked at. The error is [Problems]: the file is not YAML, or its aliases expand too far.
 func Properties(file string, src []byte) ([][]Property, error) {
 	d := &Doc{file: file}
 	var docs [][]Property
@@ -64,13 +65,19 @@ func (w *flatten) node(key string, n *yaml.Node) {
 			w.node(dotted(key, n.Content[i].Value), n.Content[i+1])
 		}
 	case yaml.SequenceNode:
+		if len(n.Content) == 0 {
+			w.out = append(w.out, Property{Key: key, At: Pos{n.Line, n.Column}})
+		}
 		for i, item := range n.Content {
 			w.node(key+"["+strconv.Itoa(i)+"]", item)
 		}
 	case yaml.ScalarNode:
-		if !isNull(n) {
-			w.out = append(w.out, Property{Key: key, Value: n.Value, At: Pos{n.Line, n.Column}})
+		plain := n.Style&^yaml.TaggedStyle == 0
+		p := Property{Key: key, Value: n.Value, Plain: plain, At: Pos{n.Line, n.Column}}
+		if isNull(n) {
+			p.Value = ""
 		}
+		w.out = append(w.out, p)
 	case yaml.DocumentNode:
 	}
 }

@@ -14,6 +14,7 @@ func TestProperties(t *testing.T) {
   c: 1
   d: [x, "y z"]
   e:
+  f: []
 "[f.g]": &anchor {h: true}
 i: *anchor
 ---
@@ -24,13 +25,15 @@ a: {"b.c": 2}
 		t.Fatal(err)
 	}
 	want := [][]yamldoc.Property{{
-		{Key: "a.b.c", Value: "1", At: yamldoc.Pos{Line: 2, Col: 6}},
-		{Key: "a.b.d[0]", Value: "x", At: yamldoc.Pos{Line: 3, Col: 7}},
+		{Key: "a.b.c", Value: "1", Plain: true, At: yamldoc.Pos{Line: 2, Col: 6}},
+		{Key: "a.b.d[0]", Value: "x", Plain: true, At: yamldoc.Pos{Line: 3, Col: 7}},
 		{Key: "a.b.d[1]", Value: "y z", At: yamldoc.Pos{Line: 3, Col: 10}},
-		{Key: "[f.g].h", Value: "true", At: yamldoc.Pos{Line: 5, Col: 22}},
-		{Key: "i.h", Value: "true", At: yamldoc.Pos{Line: 5, Col: 22}},
+		{Key: "a.b.e", Plain: true, At: yamldoc.Pos{Line: 4, Col: 5}},
+		{Key: "a.b.f", At: yamldoc.Pos{Line: 5, Col: 6}},
+		{Key: "[f.g].h", Value: "true", Plain: true, At: yamldoc.Pos{Line: 6, Col: 22}},
+		{Key: "i.h", Value: "true", Plain: true, At: yamldoc.Pos{Line: 6, Col: 22}},
 	}, {
-		{Key: "a.b.c", Value: "2", At: yamldoc.Pos{Line: 9, Col: 12}},
+		{Key: "a.b.c", Value: "2", Plain: true, At: yamldoc.Pos{Line: 10, Col: 12}},
 	}}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("wanted (-) and got (+):\n%s", diff)
