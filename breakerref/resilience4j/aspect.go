@@ -49,9 +49,14 @@ func (f *File) aspects() {
 			if len(found) == 0 {
 				continue
 			}
-			p := property{key: key, kind: integer, least: -lowest - 1}
-			if v, err := f.one(p, []occurrence{{prop: found[0]}}); err == nil && !v.null {
-				a.Order, a.Origin = int(v.num), Origin{Source: FromInstance, Pos: found[0].pos}
+			p := property{key: key, kind: integer, least: -lowest - 1, primitive: true}
+			all := make([]occurrence, len(found))
+			for i, p := range found {
+				all[i].prop = p
+			}
+			dashed := "resilience4j." + m.String() + "." + kebab(key)
+			if v, err := f.one(p, all, dashed); err == nil && !v.null {
+				a.Order, a.Origin = int(v.num), Origin{Source: FromInstance, Pos: found[chosen(all, dashed)].pos}
 			}
 			break
 		}

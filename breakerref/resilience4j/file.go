@@ -3,6 +3,7 @@ package resilience4j
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -22,7 +23,7 @@ type File struct {
 
 // Options say which parts of a file count and what it refers to.
 type Options struct {
-	Profiles []string                         // the active ones; documents for others are left out
+	Profiles []string                         // the active ones, documents for others are left out; none: those that the file makes active, or default
 	Env      func(name string) (string, bool) // what ${NAME} stands for; nil: nothing is set
 }
 
@@ -38,6 +39,8 @@ type prop struct {
 	path []element
 	raw  scalar
 	pos  Pos
+	dup  bool   // it stands a second time where it may stand once
+	tag  string // of YAML, that Spring does not know
 }
 
 // module is what is said of one kind of policy. An instance's name may be spelt in several
@@ -45,20 +48,23 @@ type prop struct {
 type module struct {
 	instances map[string]*block
 	configs   map[string]*block
-	order     map[bool][]string // names of configs (true) and instances, in the order in which Spring meets them
+	created   map[string]outcome // of the instances
 }
 
 // block is what stands below one name, by the uniform names of the properties.
 type block struct {
-	config bool
-	name   string
-	at     Pos
-	held   map[string]held
+	config  bool
+	section string
+	name    string
+	dashed  string // the path to it, as Spring asks for it
+	at      Pos
+	held    map[string]held
 }
 
 // held is a value and where it came from.
 type held struct {
 	value
+	key    string // as written
 	origin Origin
 }
 
@@ -71,14 +77,19 @@ func Read(name string, src []byte, opt Options) (*File, error) {
 		return nil, err
 	}
 	f := &File{name: name, env: opt.Env, modules: map[Module]*module{}}
+	profiles := opt.Profiles
+	if len(profiles) == 0 {
+		profiles = fromFile(docs)
+	}
 	for _, doc := range docs {
-		if f.active(doc, opt.Profiles) {
+		f.readable(doc)
+		if f.active(doc, profiles) {
 			f.sources = append(f.sources, newSource(doc))
 		}
 	}
 	slices.Reverse(f.sources)
 	f.collect()
-	f.resolveAll()
+	f.createAll()
 	slices.SortStableFunc(f.problems, func(a, b Problem) int { return a.Pos.compare(b.Pos) })
 	f.problems = slices.Compact(f.problems)
 	return f, nil
@@ -86,6 +97,9 @@ func Read(name string, src []byte, opt Options) (*File, error) {
 
 // documents reads the properties of each document.
 func documents(name string, src []byte) ([][]prop, error) {
+	if strings.HasSuffix(strings.ToLower(name), ".properties") {
+		return readProperties(name, src)
+	}
 	docs, err := yamldoc.Properties(name, src)
 	if err != nil {
 		return nil, err
@@ -93,14 +107,38 @@ func documents(name string, src []byte) ([][]prop, error) {
 	out := make([][]prop, len(docs))
 	for i, doc := range docs {
 		for _, p := range doc {
+			if len(elements(p.Key)) == 0 {
+				continue
+			}
 			s := scalar{text: p.Value}
 			if p.Plain {
 				s = resolve(p.Value)
 			}
-			out[i] = append(out[i], prop{key: p.Key, path: elements(p.Key), raw: s, pos: Pos{name, p.At.Line, p.At.Col}})
+			out[i] = append(out[i], prop{key: p.Key, path: elements(p.Key), raw: s, pos: Pos{name, p.At.Line, p.At.Col}, dup: p.Again, tag: foreign(p.Tag)})
 		}
 	}
 	return out, nil
+}
+
+// readable tells of what keeps Spring from reading the file at all, wherever it stands.
+func (f *File) readable(doc []prop) {
+	for _, p := range doc {
+		switch {
+		case p.dup:
+			f.problem(p, Refused, "%s is given twice, or something above it is", p.key)
+		case p.tag != "":
+			f.problem(p, Refused, "%s has the tag %s, which Spring does not know; put the value in quotes", p.key, p.tag)
+		}
+	}
+}
+
+// foreign returns a tag unless it is one of YAML's own types.
+func foreign(tag string) string {
+	switch tag {
+	case "", "!!str", "!!int", "!!float", "!!bool", "!!null", "!!map", "!!seq":
+		return ""
+	}
+	return tag
 }
 
 func newSource(doc []prop) source {
@@ -148,10 +186,14 @@ func (f *File) Instances(m Module) []string { return f.names(m, false) }
 func (f *File) Configs(m Module) []string { return f.names(m, true) }
 
 func (f *File) names(m Module, configs bool) []string {
-	if f.modules[m] == nil {
+	mod := f.modules[m]
+	switch {
+	case mod == nil:
 		return nil
+	case configs:
+		return slices.Sorted(maps.Keys(mod.configs))
 	}
-	return slices.Sorted(slices.Values(f.modules[m].order[configs]))
+	return slices.Sorted(maps.Keys(mod.instances))
 }
 
 // Unread returns which other modules have an instance of the same name, such as
@@ -165,25 +207,4 @@ func (f *File) Unread(instance string) []string {
 		}
 	}
 	return out
-}
-
-// active reports whether a document is for one of the profiles, or for all.
-func (f *File) active(doc []prop, profiles []string) bool {
-	for _, p := range doc {
-		key := strings.ReplaceAll(join(p.path), "\x00", ".")
-		if i := slices.IndexFunc(p.path, func(e element) bool { return e.bracket }); i > 0 {
-			key = strings.ReplaceAll(join(p.path[:i]), "\x00", ".")
-		}
-		switch {
-		case key != "spring.config.activate.onprofile" && key != "spring.profiles":
-		case strings.ContainsAny(p.raw.text, "!&|()"):
-			f.problem(p, Unresolved, "profile expressions are not read; name the profile in a document of its own")
-			return false
-		default:
-			return slices.ContainsFunc(strings.Split(p.raw.text, ","), func(s string) bool {
-				return slices.Contains(profiles, strings.TrimSpace(s))
-			})
-		}
-	}
-	return true
 }

@@ -46,6 +46,27 @@ func (e element) original() string {
 	}, e.text)
 }
 
+// dashed is the form that Spring asks sources for, with what stands before it.
+func (e element) dashed() string {
+	if e.bracket {
+		return "[" + e.text + "]"
+	}
+	return "." + strings.ToLower(strings.ReplaceAll(e.original(), "_", ""))
+}
+
+// kebab writes a property's usual name with hyphens.
+func kebab(key string) string {
+	var out strings.Builder
+	for _, r := range key {
+		if r >= 'A' && r <= 'Z' {
+			out.WriteByte('-')
+			r += 'a' - 'A'
+		}
+		out.WriteRune(r)
+	}
+	return out.String()
+}
+
 // index returns the number in brackets, or -1.
 func (e element) index() int {
 	if !e.bracket || e.text == "" || len(e.text) > 9 || strings.Trim(e.text, "0123456789") != "" {

@@ -90,16 +90,55 @@ func cutDefault(s string) (name, fallback string, found bool) {
 	return s, "", false
 }
 
+// lookup finds what a name stands for: in the environment, then in the documents. A name
+// in small letters with hyphens finds every spelling, another one only itself.
 func (f *File) lookup(name string) (string, bool) {
-	if f.env != nil {
-		if v, ok := f.env(name); ok {
+	for _, variable := range variables(name) {
+		if f.env == nil {
+			break
+		}
+		if v, ok := f.env(variable); ok {
 			return v, true
 		}
 	}
+	id, anyhow := join(elements(name)), lowerHyphen(name)
 	for _, s := range f.sources {
-		if all := s.byName[join(elements(name))]; len(all) > 0 {
-			return all[0].raw.text, true
+		all := s.byName[id]
+		names := make([]string, len(all))
+		for i, p := range all {
+			names[i] = p.key
+		}
+		at := slices.Index(names, name)
+		if at < 0 && anyhow && len(names) > 0 {
+			at = slices.Index(names, preferred(names, name))
+		}
+		if at >= 0 {
+			return all[at].raw.text, true
 		}
 	}
 	return "", false
+}
+
+// variables are the names of environment variables that Spring tries for a name.
+func variables(name string) []string {
+	dots := strings.NewReplacer(".", "_")
+	hyphens := strings.NewReplacer("-", "_")
+	all := []string{name, dots.Replace(name), hyphens.Replace(name), hyphens.Replace(dots.Replace(name))}
+	if lowerHyphen(name) {
+		all = append(all, strings.ReplaceAll(dots.Replace(name), "-", ""))
+	}
+	for _, v := range slices.Clone(all) {
+		all = append(all, strings.ToUpper(v))
+	}
+	return all
+}
+
+// lowerHyphen reports whether a name is spelt as Spring wants a property to be asked for.
+func lowerHyphen(name string) bool {
+	for part := range strings.SplitSeq(name, ".") {
+		if part == "" || part[0] == '-' || strings.Trim(part, "abcdefghijklmnopqrstuvwxyz0123456789-[]") != "" {
+			return false
+		}
+	}
+	return true
 }

@@ -33,6 +33,10 @@ type property struct {
 	most  float64  // of a number; 0: what the type holds
 	open  bool     // least itself is too little, or most itself too much
 	merge bool     // filled in from the base, in place, when a config is created
+
+	primitive bool // a number that cannot be empty
+	nanos     bool // a duration that must fit into nanoseconds
+	wholeMS   bool // a duration whose parts of a millisecond do not count for its sign
 }
 
 // properties returns the table of a module, in the order in which people think of them.
@@ -53,8 +57,8 @@ func properties(m Module) []property {
 	case RateLimiter:
 		return []property{
 			{key: "limitForPeriod", kind: integer, def: "50", least: 1},
-			{key: "limitRefreshPeriod", kind: duration, def: "500ns", least: 1},
-			{key: "timeoutDuration", kind: duration, def: "5s"},
+			{key: "limitRefreshPeriod", kind: duration, def: "500ns", least: 1, nanos: true},
+			{key: "timeoutDuration", kind: duration, def: "5s", nanos: true},
 			writable(),
 			{key: "subscribeForEvents", kind: truth, def: "false", merge: true},
 			{key: "registerHealthIndicator", kind: truth, def: "false", merge: true},
@@ -88,7 +92,7 @@ func breakerProperties() []property {
 		{key: "minimumNumberOfCalls", kind: integer, def: "100", least: 1},
 		{key: "failureRateThreshold", kind: float32bit, def: "50", least: 1, most: 100},
 		{key: "slowCallRateThreshold", kind: float32bit, def: "100", least: 1, most: 100},
-		{key: "slowCallDurationThreshold", kind: duration, def: "1m", least: 1},
+		{key: "slowCallDurationThreshold", kind: duration, def: "1m", least: 1, nanos: true},
 		{key: "waitDurationInOpenState", kind: duration, def: "1m", least: ms},
 		{key: "enableExponentialBackoff", kind: truth, def: "false"},
 		{key: "exponentialBackoffMultiplier", kind: float64bit, open: true},
@@ -97,7 +101,7 @@ func breakerProperties() []property {
 		{key: "randomizedWaitFactor", kind: float64bit, most: 1, open: true},
 		{key: "automaticTransitionFromOpenToHalfOpenEnabled", kind: truth, def: "false"},
 		{key: "permittedNumberOfCallsInHalfOpenState", kind: integer, def: "10", least: 1},
-		{key: "maxWaitDurationInHalfOpenState", kind: duration, def: "0s"},
+		{key: "maxWaitDurationInHalfOpenState", kind: duration, def: "0s", wholeMS: true},
 		{key: "transitionToStateAfterWaitDuration", kind: constant, def: "OPEN", words: []string{"OPEN", "CLOSED"}},
 		{key: "initialState", kind: constant, def: "CLOSED", words: states},
 		{key: "recordExceptions", kind: classes},
@@ -137,10 +141,10 @@ func retryProperties() []property {
 // the JVM sees. A size of 0 or less, and a capacity below 0, count as not given.
 func poolProperties() []property {
 	return []property{
-		{key: "coreThreadPoolSize", kind: integer, least: math.MinInt32},
-		{key: "maxThreadPoolSize", kind: integer, least: math.MinInt32},
-		{key: "queueCapacity", kind: integer, def: "100", least: math.MinInt32},
-		{key: "keepAliveDuration", kind: duration, def: "20ms"},
+		{key: "coreThreadPoolSize", kind: integer, least: math.MinInt32, primitive: true},
+		{key: "maxThreadPoolSize", kind: integer, least: math.MinInt32, primitive: true},
+		{key: "queueCapacity", kind: integer, def: "100", least: math.MinInt32, primitive: true},
+		{key: "keepAliveDuration", kind: duration, def: "20ms", wholeMS: true},
 		{key: "contextPropagators", kind: classes},
 		writable(), buffer(), base(),
 	}

@@ -46,6 +46,7 @@ func (f *File) CircuitBreaker(instance string) (breakerref.Config, error) {
 // growth is how an interval function departs from a fixed wait.
 type growth struct {
 	multiplier float64
+	bounded    bool
 	most       time.Duration
 	random     float64
 }
@@ -64,8 +65,8 @@ func (l layers) growth(m Module) growth {
 		if multiplied {
 			g.multiplier = multiplier.num
 		}
-		if multiplied && (varied || !random) {
-			g.most = l[names[3]].dur
+		if most, said := l[names[3]]; said && multiplied && (varied || !random) {
+			g.bounded, g.most = true, most.dur
 		}
 	}
 	if random {

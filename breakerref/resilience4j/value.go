@@ -51,14 +51,18 @@ func (p property) convert(s scalar) (value, error) {
 		return parseClasses(s), nil
 	case class:
 		s.text = strings.TrimSpace(s.text)
+		return value{text: s.text, null: s.text == ""}, nil
 	case text:
 	}
-	return value{text: s.text, null: s.text == ""}, nil
+	return value{text: s.text}, nil
 }
+
+// number writes a number without trailing zeros.
+func number(n float64) string { return strconv.FormatFloat(n, 'f', -1, 64) }
 
 // number reads a number and holds it against the bounds.
 func (p property) number(s scalar, noun string, parse func(string) (float64, error)) (value, error) {
-	if s.yaml == yamlText && strings.TrimSpace(s.text) == "" {
+	if s.yaml == yamlText && strings.TrimSpace(s.text) == "" && !p.primitive {
 		return value{null: true}, nil
 	}
 	n, err := parse(s.text)
@@ -71,6 +75,9 @@ func (p property) number(s scalar, noun string, parse func(string) (float64, err
 	bits := 64
 	if p.kind == float32bit {
 		bits = 32
+	}
+	if p.kind == float32bit {
+		n = float64(float32(n))
 	}
 	return value{text: strconv.FormatFloat(n, 'f', -1, bits), num: n}, nil
 }
@@ -174,9 +181,18 @@ func (p property) duration(s scalar) (value, error) {
 	if s.text == "" {
 		return value{null: true}, nil
 	}
-	d, err := ParseDuration(s.text)
-	if err != nil || s.yaml == yamlBool {
+	n, err := parseDuration(s.text)
+	d := clamp(n)
+	switch {
+	case err != nil:
 		return value{}, err
+	case s.yaml == yamlBool:
+		return value{}, errDuration()
+	case p.nanos && math.Abs(n) > math.MaxInt64:
+		return value{}, fmt.Errorf("must be below 292 years")
+	}
+	if p.wholeMS && d < 0 && d > -time.Millisecond {
+		d = 0 // The rest of a millisecond is cut off before the sign is looked at.
 	}
 	if p.outside(float64(d)) {
 		return value{}, fmt.Errorf("must be at least %s", yamldoc.FormatDuration(time.Duration(p.least)))
@@ -199,7 +215,7 @@ func (p property) constant(s scalar) (value, error) {
 
 func parseClasses(s scalar) value {
 	if strings.TrimSpace(s.text) == "" {
-		return value{null: true}
+		return listed(nil)
 	}
 	var list []string
 	for part := range strings.SplitSeq(s.text, ",") {
@@ -219,8 +235,33 @@ var (
 )
 
 // ParseDuration reads a duration as Spring Boot does: a whole number and one unit (ns,
-// us, ms, s, m, h, d), milliseconds without a unit, or ISO 8601 as in PT1.5S.
+// us, ms, s, m, h, d), milliseconds without a unit, or ISO 8601 as in PT1.5S. What is
+// longer than a [time.Duration] can be is an error here.
 func ParseDuration(v string) (time.Duration, error) {
+	n, err := parseDuration(v)
+	if err == nil && math.Abs(n) > math.MaxInt64 {
+		err = errDuration()
+	}
+	return clamp(n), err
+}
+
+func errDuration() error {
+	return fmt.Errorf("must be a duration: a whole number with ns, us, ms, s, m, h or d, as 500ms, or ISO 8601, as PT1.5S")
+}
+
+// clamp makes a duration of nanoseconds, at most as long as one can be.
+func clamp(nanos float64) time.Duration {
+	switch {
+	case nanos >= math.MaxInt64:
+		return math.MaxInt64
+	case nanos <= math.MinInt64:
+		return math.MinInt64
+	}
+	return time.Duration(math.Round(nanos))
+}
+
+// parseDuration returns nanoseconds.
+func parseDuration(v string) (float64, error) {
 	if m := simple.FindStringSubmatch(v); m != nil {
 		units := map[string]time.Duration{
 			"": time.Millisecond, "ns": 1, "us": time.Microsecond, "ms": time.Millisecond,
@@ -228,39 +269,37 @@ func ParseDuration(v string) (time.Duration, error) {
 		}
 		unit, ok := units[strings.ToLower(m[2])]
 		n, err := strconv.ParseInt(m[1], 10, 64)
-		if ok && err == nil && n <= math.MaxInt64/int64(unit) && n >= math.MinInt64/int64(unit) {
-			return time.Duration(n) * unit, nil
+		if ok && err == nil {
+			return float64(n) * float64(unit), nil
 		}
 	}
 	if m := iso.FindStringSubmatch(v); m != nil {
-		if d, ok := isoDuration(m); ok {
-			return d, nil
+		if n, ok := isoDuration(m); ok {
+			return n, nil
 		}
 	}
-	return 0, fmt.Errorf("must be a duration: a whole number with ns, us, ms, s, m, h or d, as 500ms, or ISO 8601, as PT1.5S")
+	return 0, errDuration()
 }
 
 // isoDuration adds the parts of ISO 8601 up. At least one must be there, and after a T
 // at least one of those that follow it.
-func isoDuration(m []string) (time.Duration, bool) {
+func isoDuration(m []string) (nanos float64, ok bool) {
 	if m[2] == "" && m[3] == "" || len(m[3]) == 1 {
 		return 0, false
 	}
-	sum := 0.0
 	for i, unit := range map[int]time.Duration{2: 24 * time.Hour, 4: time.Hour, 5: time.Minute, 6: time.Second} {
 		n, err := strconv.ParseFloat("0"+strings.TrimLeft(m[i], "+-"), 64)
 		if err != nil {
 			return 0, false
 		}
-		sum += math.Copysign(n*float64(unit), sign(m[i]))
+		nanos += sign(m[i]) * n * float64(unit)
 	}
-	nanos, err := strconv.ParseFloat("0."+m[7]+"0", 64)
+	rest, err := strconv.ParseFloat("0."+m[7]+"0", 64)
 	if err != nil {
 		return 0, false
 	}
-	sum += math.Copysign(nanos*float64(time.Second), sign(m[6]))
-	sum *= sign(m[1])
-	return time.Duration(math.Round(sum)), math.Abs(sum) < math.MaxInt64
+	nanos += sign(m[6]) * rest * float64(time.Second)
+	return sign(m[1]) * nanos, true
 }
 
 func sign(s string) float64 {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"io"
+	"maps"
 	"strconv"
 	"strings"
 
@@ -16,14 +17,16 @@ import (
 type Property struct {
 	Key   string
 	Value string
-	Plain bool // it stands without quotes, so that YAML 1.1 may see a number or a truth in it
-	At    Pos  // of the value
+	Plain bool   // it stands without quotes, so that YAML 1.1 may see a number or a truth in it
+	Again bool   // its key, or one above it, stands a second time in its mapping
+	Tag   string // that is written, such as "!!str" or "!mine"
+	At    Pos    // of the value
 }
 
 // Properties reads a file as lists of properties, one for each document in it, for
 // those who cannot demand a strict file: an application's configuration, of which only
 // a part is theirs. An empty value, and an empty list, has an empty text, as Spring has
-// it; an empty mapping has nothing. Tags and duplicate keys are not looked at. The error is [Problems]: the file is not YAML, or its aliases expand too far.
+// it; an empty mapping has nothing. Merge keys (<<) are followed, tags are told but not obeyed. The error is [Problems]: the file is not YAML, or its aliases expand too far.
 func Properties(file string, src []byte) ([][]Property, error) {
 	d := &Doc{file: file}
 	var docs [][]Property
@@ -49,8 +52,50 @@ func Properties(file string, src []byte) ([][]Property, error) {
 
 // flatten collects the scalars below a node.
 type flatten struct {
-	out  []Property
-	left int // values that may still come
+	out   []Property
+	left  int  // values that may still come
+	again bool // below a key that its mapping has for the second time
+}
+
+// mapping collects what is below the keys of a mapping that are not among the given ones,
+// and then what it merges.
+func (w *flatten) mapping(key string, n *yaml.Node, seen map[string]bool) {
+	own, before := map[string]bool{}, w.again
+	var merged []*yaml.Node
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		name := n.Content[i]
+		switch {
+		case name.Kind == yaml.ScalarNode && name.Value == "<<" && name.Style == 0:
+			merged = append(merged, n.Content[i+1])
+		case !seen[name.Value]:
+			w.again = before || own[name.Value]
+			own[name.Value] = true
+			w.node(dotted(key, name.Value), n.Content[i+1])
+		}
+	}
+	w.again = before
+	maps.Copy(seen, own)
+	for _, m := range merged {
+		w.merge(key, m, seen)
+	}
+}
+
+// merge collects what a mapping, or a list of them, has beyond the keys that were seen.
+func (w *flatten) merge(key string, n *yaml.Node, seen map[string]bool) {
+	if w.left--; w.left < 0 {
+		return
+	}
+	switch n.Kind {
+	case yaml.AliasNode:
+		w.merge(key, n.Alias, seen)
+	case yaml.SequenceNode:
+		for _, m := range n.Content {
+			w.merge(key, m, seen)
+		}
+	case yaml.MappingNode:
+		w.mapping(key, n, seen)
+	case yaml.DocumentNode, yaml.ScalarNode:
+	}
 }
 
 func (w *flatten) node(key string, n *yaml.Node) {
@@ -61,9 +106,7 @@ func (w *flatten) node(key string, n *yaml.Node) {
 	case yaml.AliasNode:
 		w.node(key, n.Alias)
 	case yaml.MappingNode:
-		for i := 0; i+1 < len(n.Content); i += 2 {
-			w.node(dotted(key, n.Content[i].Value), n.Content[i+1])
-		}
+		w.mapping(key, n, map[string]bool{})
 	case yaml.SequenceNode:
 		if len(n.Content) == 0 {
 			w.out = append(w.out, Property{Key: key, At: Pos{n.Line, n.Column}})
@@ -72,8 +115,10 @@ func (w *flatten) node(key string, n *yaml.Node) {
 			w.node(key+"["+strconv.Itoa(i)+"]", item)
 		}
 	case yaml.ScalarNode:
-		plain := n.Style&^yaml.TaggedStyle == 0
-		p := Property{Key: key, Value: n.Value, Plain: plain, At: Pos{n.Line, n.Column}}
+		p := Property{Key: key, Value: n.Value, Plain: n.Style == 0, Again: w.again, At: Pos{n.Line, n.Column}}
+		if n.Style&yaml.TaggedStyle != 0 {
+			p.Tag = n.Tag
+		}
 		if isNull(n) {
 			p.Value = ""
 		}

@@ -20,6 +20,10 @@ i: *anchor
 ---
 # Nothing but a comment is no document of its own.
 a: {"b.c": 2}
+---
+- &m {a: 1, b: {c: 2}}
+- {b: 3, <<: [*m, {a: 4, d: 5}]}
+- {a: 1, "a": {b: 2}}
 `))
 	if err != nil {
 		t.Fatal(err)
@@ -34,6 +38,14 @@ a: {"b.c": 2}
 		{Key: "i.h", Value: "true", Plain: true, At: yamldoc.Pos{Line: 6, Col: 22}},
 	}, {
 		{Key: "a.b.c", Value: "2", Plain: true, At: yamldoc.Pos{Line: 10, Col: 12}},
+	}, {
+		{Key: "[0].a", Value: "1", Plain: true, At: yamldoc.Pos{Line: 12, Col: 10}},
+		{Key: "[0].b.c", Value: "2", Plain: true, At: yamldoc.Pos{Line: 12, Col: 20}},
+		{Key: "[1].b", Value: "3", Plain: true, At: yamldoc.Pos{Line: 13, Col: 7}},
+		{Key: "[1].a", Value: "1", Plain: true, At: yamldoc.Pos{Line: 12, Col: 10}},
+		{Key: "[1].d", Value: "5", Plain: true, At: yamldoc.Pos{Line: 13, Col: 29}},
+		{Key: "[2].a", Value: "1", Plain: true, At: yamldoc.Pos{Line: 14, Col: 7}},
+		{Key: "[2].a.b", Value: "2", Plain: true, Again: true, At: yamldoc.Pos{Line: 14, Col: 19}},
 	}}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("wanted (-) and got (+):\n%s", diff)
