@@ -76,8 +76,21 @@ func (c *checker) find(at resilience4j.Pos, what, fix string) {
 }
 
 // findIn notes a finding about an instance or a config.
-func (c *checker) findIn(s *subject, at resilience4j.Pos, what, fix string) {
-	c.add(draft{module: s.module, name: s.name, config: s.config, at: at, what: what, fix: fix})
+func (c *checker) findIn(s *subject, at resilience4j.Pos, what string) {
+	c.add(draft{module: s.module, name: s.name, config: s.config, at: at, what: what})
+}
+
+// findAt notes a finding about whatever has something written at a place.
+func (c *checker) findAt(at resilience4j.Pos, what string) { c.add(c.owner(draft{at: at, what: what})) }
+
+// owner puts the block in which a finding stands into it.
+func (c *checker) owner(d draft) draft {
+	c.settings(func(b resilience4j.Block, s resilience4j.Setting) {
+		if s.Origin.Pos == d.at {
+			d.module, d.name, d.config = b.Module, b.Name, b.Config
+		}
+	})
+	return d
 }
 
 func (c *checker) add(d draft) {

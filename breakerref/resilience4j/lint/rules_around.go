@@ -84,7 +84,7 @@ func retryOnOpen() Rule {
 				if r.set("ignoreExceptions") {
 					at = r.pos("ignoreExceptions")
 				}
-				c.findIn(r, at, "it retries CallNotPermittedException, the answer of an open breaker", "")
+				c.findIn(r, at, "it retries CallNotPermittedException, the answer of an open breaker")
 			})
 		},
 	}
@@ -103,7 +103,7 @@ func retryMultiplies() Rule {
 					return
 				}
 				c.findIn(r, r.where("maxAttempts"), fmt.Sprintf("a failing call is up to %g calls of the breaker of the same name; it may open after %g failing calls instead of %g",
-					r.num("maxAttempts"), math.Ceil(s.minimum()/r.num("maxAttempts")), s.minimum()), "")
+					r.num("maxAttempts"), math.Ceil(s.minimum()/r.num("maxAttempts")), s.minimum()))
 			})
 		},
 	}
@@ -122,7 +122,7 @@ func breakerAroundRetry() Rule {
 				if at.Line == 0 {
 					at = c.order(resilience4j.CircuitBreaker).Origin.Pos
 				}
-				c.findIn(r, at, "the breaker of the same name stands around it: "+c.nesting(), "")
+				c.findIn(r, at, "the breaker of the same name stands around it: "+c.nesting())
 			})
 		},
 	}
@@ -183,7 +183,7 @@ func (c *checker) openedBy(m resilience4j.Module, class string) {
 		if s.set("ignoreExceptions") {
 			at = s.pos("ignoreExceptions")
 		}
-		c.findIn(s, at, fmt.Sprintf("%s of the %v of the same name counts as a failure", simple(class), m), "")
+		c.findIn(s, at, fmt.Sprintf("%s of the %v of the same name counts as a failure", simple(class), m))
 	}
 }
 
@@ -225,7 +225,7 @@ func hiddenLimiter() Rule {
 			}
 			for _, s := range c.breakers() {
 				if _, limited := c.beside(s, resilience4j.TimeLimiter); !limited && !s.config {
-					c.findIn(s, s.own().At, "Spring Cloud ends its calls after 1 s, because no time limiter is configured", "")
+					c.findIn(s, s.own().At, "Spring Cloud ends its calls after 1 s, because no time limiter is configured")
 				}
 			}
 		},
@@ -261,7 +261,7 @@ func limitIncludesQueue() Rule {
 				if _, limited := c.beside(p, resilience4j.TimeLimiter); !limited || !p.sure("queueCapacity") || p.num("queueCapacity") <= 0 || c.partial && p.unset("queueCapacity") {
 					continue
 				}
-				c.findIn(p, p.where("queueCapacity"), fmt.Sprintf("up to %g calls wait in the queue while the time limiter of the same name counts", p.num("queueCapacity")), "")
+				c.findIn(p, p.where("queueCapacity"), fmt.Sprintf("up to %g calls wait in the queue while the time limiter of the same name counts", p.num("queueCapacity")))
 			}
 		},
 	}

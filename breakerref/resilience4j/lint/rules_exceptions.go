@@ -31,22 +31,29 @@ func misspelt() Rule {
 		Fix:    "correct the name; it needs its package",
 		check: func(c *checker) {
 			known := classes()
-			for _, b := range c.blocks {
-				for _, s := range b.Settings {
-					if s.Key != recordKey && s.Key != ignoreKey && s.Key != retryKey || c.doubtful(s) {
-						continue
-					}
-					for _, class := range items(s.Value) {
-						if meant, severity := meantBy(known, class); meant != "" {
-							c.add(draft{
-								module: b.Module, name: b.Name, config: b.Config, severity: severity, at: s.Origin.Pos,
-								what: fmt.Sprintf("%s has %s, which is no class; did you mean %s?", s.Key, class, meant), fix: "write " + meant,
-							})
-						}
+			c.settings(func(b resilience4j.Block, s resilience4j.Setting) {
+				if s.Key != recordKey && s.Key != ignoreKey && s.Key != retryKey || c.doubtful(s) {
+					return
+				}
+				for _, class := range items(s.Value) {
+					if meant, severity := meantBy(known, class); meant != "" {
+						c.add(draft{
+							module: b.Module, name: b.Name, config: b.Config, severity: severity, at: s.Origin.Pos,
+							what: fmt.Sprintf("%s has %s, which is no class; did you mean %s?", s.Key, class, meant), fix: "write " + meant,
+						})
 					}
 				}
-			}
+			})
 		},
+	}
+}
+
+// settings goes through what is written in blocks.
+func (v *view) settings(each func(resilience4j.Block, resilience4j.Setting)) {
+	for _, b := range v.blocks {
+		for _, s := range b.Settings {
+			each(b, s)
+		}
 	}
 }
 
@@ -72,10 +79,8 @@ func meantBy(known map[string][]string, class string) (string, Severity) {
 	}
 	packages := slices.Sorted(maps.Keys(known))
 	if in == "" || strings.HasPrefix(in, "java.") && known[in] != nil {
-		for _, p := range packages {
-			if strings.HasPrefix(p, "java.") && slices.Contains(known[p], name) {
-				return p + "." + name, Error
-			}
+		if p := packageOf(known, name); p != "" {
+			return p + "." + name, Error
 		}
 	}
 	if known[in] == nil {
@@ -89,6 +94,16 @@ func meantBy(known map[string][]string, class string) (string, Severity) {
 		return in + "." + near, certainty(in)
 	}
 	return "", 0
+}
+
+// packageOf returns the package of Java that has an exception.
+func packageOf(known map[string][]string, name string) string {
+	for _, p := range slices.Sorted(maps.Keys(known)) {
+		if strings.HasPrefix(p, "java.") && slices.Contains(known[p], name) {
+			return p
+		}
+	}
+	return ""
 }
 
 // certainty is Error for the packages of which all exceptions are known.
@@ -148,14 +163,17 @@ func recordAndIgnore() Rule {
 				if !s.set(key) || !s.set(ignoreKey) {
 					continue
 				}
-				for _, class := range s.list(key) {
-					if slices.Contains(s.list(ignoreKey), class) {
-						c.findIn(s, s.pos(key), fmt.Sprintf("%s is in %s and in ignoreExceptions, which wins", simple(class), key), "")
-					}
+				for _, class := range both(s.list(key), s.list(ignoreKey)) {
+					c.findIn(s, s.pos(key), fmt.Sprintf("%s is in %s and in ignoreExceptions, which wins", simple(class), key))
 				}
 			}
 		},
 	}
+}
+
+// both returns what is in two lists.
+func both(a, b []string) []string {
+	return slices.DeleteFunc(slices.Clone(a), func(s string) bool { return !slices.Contains(b, s) })
 }
 
 func ignoreEverything() Rule {
@@ -174,7 +192,7 @@ func ignoreEverything() Rule {
 				if has(s.chain, "recordResultPredicate") || has(s.chain, "resultPredicate") || !s.unset(slowKey) || !s.unset(slowRateKey) {
 					continue
 				}
-				c.findIn(s, s.pos(ignoreKey), "ignoreExceptions has every exception", "")
+				c.findIn(s, s.pos(ignoreKey), "ignoreExceptions has every exception")
 			}
 		},
 	}
@@ -205,7 +223,7 @@ func recordNarrow() Rule {
 		check: func(c *checker) {
 			c.recorded(func(s *subject, network bool) {
 				if !network {
-					c.findIn(s, s.pos(recordKey), "only "+listing(s.list(recordKey))+" counts as a failure; a timeout or a broken connection is a success", "")
+					c.findIn(s, s.pos(recordKey), "only "+listing(s.list(recordKey))+" counts as a failure; a timeout or a broken connection is a success")
 				}
 			})
 		},
@@ -222,7 +240,7 @@ func recordListed() Rule {
 		check: func(c *checker) {
 			c.recorded(func(s *subject, network bool) {
 				if network {
-					c.findIn(s, s.pos(recordKey), "every exception but "+listing(s.list(recordKey))+" counts as a success", "")
+					c.findIn(s, s.pos(recordKey), "every exception but "+listing(s.list(recordKey))+" counts as a success")
 				}
 			})
 		},

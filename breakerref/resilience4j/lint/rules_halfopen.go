@@ -28,7 +28,7 @@ func permittedUnset() Rule {
 		check: func(c *checker) {
 			for _, s := range c.breakers() {
 				if s.unset(permitKey) {
-					c.findIn(s, s.at(), "permittedNumberOfCallsInHalfOpenState is not set: up to 10 probes", "")
+					c.findIn(s, s.at(), "permittedNumberOfCallsInHalfOpenState is not set: up to 10 probes")
 				}
 			}
 		},
@@ -47,7 +47,7 @@ func decidesEarly() Rule {
 				if !s.set(minimumKey) || !s.set(permitKey) || s.num(minimumKey) >= s.num(permitKey) {
 					continue
 				}
-				c.findIn(s, s.pos(permitKey), fmt.Sprintf("of %g probes it decides after %g, because that is minimumNumberOfCalls", s.num(permitKey), s.num(minimumKey)), "")
+				c.findIn(s, s.pos(permitKey), fmt.Sprintf("of %g probes it decides after %g, because that is minimumNumberOfCalls", s.num(permitKey), s.num(minimumKey)))
 			}
 		},
 	}
@@ -66,7 +66,7 @@ func halfOpenWaitUnset() Rule {
 					continue
 				}
 				if s.sure(halfOpenWaitKey) && s.dur(halfOpenWaitKey) == 0 {
-					c.findIn(s, s.where(halfOpenWaitKey), "maxWaitDurationInHalfOpenState is off: probes that hang keep it half open for ever", "")
+					c.findIn(s, s.where(halfOpenWaitKey), "maxWaitDurationInHalfOpenState is off: probes that hang keep it half open for ever")
 				}
 			}
 		},
@@ -95,7 +95,7 @@ func neverDecides() Rule {
 					continue
 				}
 				c.findIn(s, s.pos(halfOpenWaitKey), fmt.Sprintf("at %g calls a second %g probes take %s, and maxWaitDurationInHalfOpenState is %s",
-					c.opt.Rate, needed, short(takes.Round(100*time.Millisecond)), s.text(halfOpenWaitKey)), "")
+					c.opt.Rate, needed, short(takes.Round(100*time.Millisecond)), s.text(halfOpenWaitKey)))
 			}
 		},
 	}
@@ -111,7 +111,7 @@ func targetWithoutWait() Rule {
 		check: func(c *checker) {
 			for _, s := range c.breakers() {
 				if s.set(targetKey) && s.sure(halfOpenWaitKey) && s.dur(halfOpenWaitKey) == 0 {
-					c.findIn(s, s.pos(targetKey), "transitionToStateAfterWaitDuration does nothing, because maxWaitDurationInHalfOpenState is off", "")
+					c.findIn(s, s.pos(targetKey), "transitionToStateAfterWaitDuration does nothing, because maxWaitDurationInHalfOpenState is off")
 				}
 			}
 		},
@@ -127,8 +127,11 @@ func lazyHalfOpen() Rule {
 		Fix:    "set automaticTransitionFromOpenToHalfOpenEnabled: true, or do not route by this indicator",
 		check: func(c *checker) {
 			for _, s := range c.breakers() {
-				if s.set("registerHealthIndicator") && s.on("registerHealthIndicator") && s.sure(automaticKey) && !s.on(automaticKey) && !(c.partial && s.unset(automaticKey)) {
-					c.findIn(s, s.pos("registerHealthIndicator"), "its health is shown, and stays open after the wait until a call comes", "")
+				if c.partial && s.unset(automaticKey) || !s.sure(automaticKey) || s.on(automaticKey) {
+					continue
+				}
+				if s.set("registerHealthIndicator") && s.on("registerHealthIndicator") {
+					c.findIn(s, s.pos("registerHealthIndicator"), "its health is shown, and stays open after the wait until a call comes")
 				}
 			}
 		},

@@ -77,7 +77,7 @@ func shadowsDefault() Rule {
 					continue
 				}
 				if keys := c.lacking(s.module, s.chain); len(keys) > 0 {
-					c.findIn(s, root.At, fmt.Sprintf("the config of the same name stands in for configs.default, so it lacks %s", names(keys)), "")
+					c.findIn(s, root.At, fmt.Sprintf("the config of the same name stands in for configs.default, so it lacks %s", names(keys)))
 				}
 			}
 		},
@@ -120,7 +120,7 @@ func (c *checker) replaced(s *subject, key string) {
 		}
 	}
 	if len(lost) > 0 {
-		c.findIn(s, last.Origin.Pos, fmt.Sprintf("%s takes the place of the list at line %d; %s no longer in it", key, before.Origin.Pos.Line, plural(lost)), "")
+		c.findIn(s, last.Origin.Pos, fmt.Sprintf("%s takes the place of the list at line %d; %s no longer in it", key, before.Origin.Pos.Line, plural(lost)))
 	}
 }
 
@@ -145,8 +145,8 @@ func twoSections() Rule {
 		check: func(c *checker) {
 			for _, m := range resilience4j.Modules() {
 				prefix := "resilience4j." + plain(m.String()) + "."
-				new, old := c.below(prefix+"instances."), c.below(prefix+"backends.", prefix+"limiters.")
-				if len(new) > 0 && len(old) > 0 {
+				today, old := c.below(prefix+"instances."), c.below(prefix+"backends.", prefix+"limiters.")
+				if len(today) > 0 && len(old) > 0 {
 					c.find(old[0].at, fmt.Sprintf("resilience4j.%v has instances, and the same under an old name", m), "")
 				}
 			}

@@ -9,7 +9,7 @@ import (
 
 // moduleRules are about what is around the breaker, and about what is seen of it.
 func moduleRules() []Rule {
-	return []Rule{retryOnce(), refreshUnset(), limiterWaitUnset(), poolCoreAboveMax(), poolNeverGrows(), healthOff(), healthFails(), bufferSmall()}
+	return []Rule{retryOnce(), refreshUnset(), limiterWaitUnset(), poolNeverGrows(), healthOff(), healthFails(), bufferSmall()}
 }
 
 func retryOnce() Rule {
@@ -22,7 +22,7 @@ func retryOnce() Rule {
 		check: func(c *checker) {
 			for _, s := range c.of(resilience4j.Retry) {
 				if s.set("maxAttempts") && s.num("maxAttempts") == 1 {
-					c.findIn(s, s.pos("maxAttempts"), "maxAttempts is 1, which is the first call and no retry", "")
+					c.findIn(s, s.pos("maxAttempts"), "maxAttempts is 1, which is the first call and no retry")
 				}
 			}
 		},
@@ -39,7 +39,7 @@ func refreshUnset() Rule {
 		check: func(c *checker) {
 			for _, s := range c.of(resilience4j.RateLimiter) {
 				if s.set("limitForPeriod") && s.unset("limitRefreshPeriod") {
-					c.findIn(s, s.pos("limitForPeriod"), fmt.Sprintf("limitForPeriod is %s, and limitRefreshPeriod is 500 ns because it is not set", s.text("limitForPeriod")), "")
+					c.findIn(s, s.pos("limitForPeriod"), fmt.Sprintf("limitForPeriod is %s, and limitRefreshPeriod is 500 ns because it is not set", s.text("limitForPeriod")))
 				}
 			}
 		},
@@ -56,24 +56,7 @@ func limiterWaitUnset() Rule {
 		check: func(c *checker) {
 			for _, s := range c.of(resilience4j.RateLimiter) {
 				if s.unset("timeoutDuration") {
-					c.findIn(s, s.at(), "timeoutDuration is not set: callers wait up to 5 s before they are refused", "")
-				}
-			}
-		},
-	}
-}
-
-func poolCoreAboveMax() Rule {
-	return Rule{
-		ID: "pool-core-above-max", Severity: Error,
-		Title:  "A thread pool whose core is larger than the pool",
-		Why:    "The application does not start: maxThreadPoolSize must be at least coreThreadPoolSize.",
-		Source: "the library's thread pool bulkhead, 2.4.0",
-		Fix:    "raise maxThreadPoolSize, or lower coreThreadPoolSize",
-		check: func(c *checker) {
-			for _, s := range c.of(resilience4j.ThreadPoolBulkhead) {
-				if s.set("coreThreadPoolSize") && s.set("maxThreadPoolSize") && s.num("maxThreadPoolSize") > 0 && s.num("coreThreadPoolSize") > s.num("maxThreadPoolSize") {
-					c.findIn(s, s.pos("coreThreadPoolSize"), fmt.Sprintf("coreThreadPoolSize is %s, and maxThreadPoolSize %s", s.text("coreThreadPoolSize"), s.text("maxThreadPoolSize")), "")
+					c.findIn(s, s.at(), "timeoutDuration is not set: callers wait up to 5 s before they are refused")
 				}
 			}
 		},
@@ -94,7 +77,7 @@ func poolNeverGrows() Rule {
 					continue
 				}
 				if core > 0 && most > core && queue > most {
-					c.findIn(s, s.pos("maxThreadPoolSize"), fmt.Sprintf("beyond %g threads one is started only when %g calls wait", core, queue), "")
+					c.findIn(s, s.pos("maxThreadPoolSize"), fmt.Sprintf("beyond %g threads one is started only when %g calls wait", core, queue))
 				}
 			}
 		},
@@ -116,7 +99,7 @@ func healthOff() Rule {
 				}
 				for _, s := range c.of(m) {
 					if s.set("registerHealthIndicator") && s.on("registerHealthIndicator") {
-						c.findIn(s, s.pos("registerHealthIndicator"), "registerHealthIndicator is true, but management.health."+part+".enabled is not", "")
+						c.findIn(s, s.pos("registerHealthIndicator"), "registerHealthIndicator is true, but management.health."+part+".enabled is not")
 					}
 				}
 			}
@@ -134,7 +117,7 @@ func healthFails() Rule {
 		check: func(c *checker) {
 			for _, s := range c.subjects {
 				if s.set("allowHealthIndicatorToFail") && s.on("allowHealthIndicatorToFail") {
-					c.findIn(s, s.pos("allowHealthIndicatorToFail"), "an open breaker, or an exhausted limiter, reports the service as DOWN", "")
+					c.findIn(s, s.pos("allowHealthIndicatorToFail"), "an open breaker, or an exhausted limiter, reports the service as DOWN")
 				}
 			}
 		},
@@ -156,7 +139,7 @@ func bufferSmall() Rule {
 				rejected := c.opt.Rate * s.dur(openWaitKey).Seconds()
 				if held := s.num("eventConsumerBufferSize"); rejected > held {
 					c.findIn(s, s.where("eventConsumerBufferSize"), fmt.Sprintf("at %g calls a second it holds %s of rejections, and the breaker is open for %s",
-						c.opt.Rate, short(time.Duration(held/c.opt.Rate*float64(time.Second)).Round(100*time.Millisecond)), s.text(openWaitKey)), "")
+						c.opt.Rate, short(time.Duration(held/c.opt.Rate*float64(time.Second)).Round(100*time.Millisecond)), s.text(openWaitKey)))
 				}
 			}
 		},

@@ -5,6 +5,8 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+
+	"github.com/faultline-go/faultline/breakerref/resilience4j"
 )
 
 // nameBelow finds the name of an instance or a config in a key that has no brackets there.
@@ -55,22 +57,20 @@ func withoutUnit() Rule {
 		Source: "resilience4j#652",
 		Fix:    "write the unit, as 5s or 500ms",
 		check: func(c *checker) {
-			for _, b := range c.blocks {
-				for _, s := range b.Settings {
-					w, there := c.as(s.Origin.Pos)
-					if !there || !strings.Contains(strings.ToLower(s.Key), "duration") && s.Key != "limitRefreshPeriod" {
-						continue
-					}
-					if n, err := strconv.Atoi(strings.TrimSpace(w.value)); err != nil || n <= 0 || n >= 1000 {
-						continue
-					}
-					c.add(draft{
-						module: b.Module, name: b.Name, config: b.Config, at: s.Origin.Pos,
-						what: fmt.Sprintf("%s is %s, which is milliseconds", s.Key, w.value),
-						fix:  fmt.Sprintf("write %ss, or %sms if that is what is meant", strings.TrimSpace(w.value), strings.TrimSpace(w.value)),
-					})
+			c.settings(func(b resilience4j.Block, s resilience4j.Setting) {
+				w, there := c.as(s.Origin.Pos)
+				if !there || !strings.Contains(strings.ToLower(s.Key), "duration") && s.Key != "limitRefreshPeriod" {
+					return
 				}
-			}
+				if n, err := strconv.Atoi(strings.TrimSpace(w.value)); err != nil || n <= 0 || n >= 1000 {
+					return
+				}
+				c.add(draft{
+					module: b.Module, name: b.Name, config: b.Config, at: s.Origin.Pos,
+					what: fmt.Sprintf("%s is %s, which is milliseconds", s.Key, w.value),
+					fix:  fmt.Sprintf("write %ss, or %sms if that is what is meant", strings.TrimSpace(w.value), strings.TrimSpace(w.value)),
+				})
+			})
 		},
 	}
 }

@@ -1,7 +1,7 @@
 package lint
 
 import (
-	"errors"
+	"slices"
 	"strings"
 
 	"github.com/faultline-go/faultline/breakerref/resilience4j"
@@ -14,30 +14,9 @@ func readingRules() []Rule {
 	}
 }
 
-// trouble returns the reader's problems of one kind. One that keeps an instance from
-// being made is told only when it is asked for.
+// trouble returns the reader's problems of one kind.
 func (v *view) trouble(kind resilience4j.ProblemKind) []resilience4j.Problem {
-	var out []resilience4j.Problem
-	seen := map[resilience4j.Pos]bool{}
-	add := func(p resilience4j.Problem) {
-		if p.Kind == kind && !(seen[p.Pos] && p.Key == "") {
-			seen[p.Pos] = true
-			out = append(out, p)
-		}
-	}
-	for _, p := range v.problems {
-		add(p)
-	}
-	for _, b := range v.blocks {
-		if b.Config {
-			continue
-		}
-		var p resilience4j.Problem
-		if _, err := v.file.Effective(b.Module, b.Name); errors.As(err, &p) {
-			add(p)
-		}
-	}
-	return out
+	return slices.DeleteFunc(slices.Clone(v.problems), func(p resilience4j.Problem) bool { return p.Kind != kind })
 }
 
 func unknownKey() Rule {
@@ -74,7 +53,7 @@ func removedKey() Rule {
 		Fix:    "use the key that has taken its place",
 		check: func(c *checker) {
 			for _, p := range c.trouble(resilience4j.Removed) {
-				c.find(p.Pos, p.Text, "")
+				c.findAt(p.Pos, p.Text)
 			}
 		},
 	}
@@ -89,8 +68,12 @@ func refusedValue() Rule {
 		Fix:    "write a value that is allowed",
 		check: func(c *checker) {
 			for _, p := range c.trouble(resilience4j.Refused) {
+				d := draft{at: p.Pos, what: p.Text}
+				if strings.Contains(p.Text, "removed in Spring Boot 3") {
+					d.severity = Warning // It still is what Spring Boot 2 wants.
+				}
 				if !isBothBackoffs(p) {
-					c.find(p.Pos, p.Text, "")
+					c.add(c.owner(d))
 				}
 			}
 		},
@@ -112,7 +95,7 @@ func bothBackoffs() Rule {
 		check: func(c *checker) {
 			for _, p := range c.trouble(resilience4j.Refused) {
 				if isBothBackoffs(p) {
-					c.find(p.Pos, p.Text, "")
+					c.findAt(p.Pos, p.Text)
 				}
 			}
 		},
@@ -128,7 +111,7 @@ func unresolved() Rule {
 		Fix:    "write a default, as ${NAME:50}, or set the variable when you lint",
 		check: func(c *checker) {
 			for _, p := range c.trouble(resilience4j.Unresolved) {
-				c.find(p.Pos, p.Text, "")
+				c.findAt(p.Pos, p.Text)
 			}
 		},
 	}
@@ -147,7 +130,7 @@ func baseMissing() Rule {
 				if c.partial {
 					d.severity = Warning
 				}
-				c.add(d)
+				c.add(c.owner(d))
 			}
 		},
 	}
@@ -162,7 +145,7 @@ func baseCycle() Rule {
 		Fix:    "take one of the baseConfigs out",
 		check: func(c *checker) {
 			for _, p := range c.trouble(resilience4j.Cycle) {
-				c.find(p.Pos, p.Text, "")
+				c.findAt(p.Pos, p.Text)
 			}
 		},
 	}
@@ -177,7 +160,7 @@ func creationOrder() Rule {
 		Fix:    "write the value in each block that needs it",
 		check: func(c *checker) {
 			for _, p := range c.trouble(resilience4j.Undecided) {
-				c.find(p.Pos, p.Text, "")
+				c.findAt(p.Pos, p.Text)
 			}
 		},
 	}

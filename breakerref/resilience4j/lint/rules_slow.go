@@ -25,7 +25,7 @@ func slowRateUnset() Rule {
 		check: func(c *checker) {
 			for _, s := range c.breakers() {
 				if s.set(slowKey) && s.unset(slowRateKey) {
-					c.findIn(s, s.pos(slowKey), "slowCallDurationThreshold is set, but slowCallRateThreshold is 100: every call must be slow", "")
+					c.findIn(s, s.pos(slowKey), "slowCallDurationThreshold is set, but slowCallRateThreshold is 100: every call must be slow")
 				}
 			}
 		},
@@ -42,7 +42,7 @@ func slowDurationUnset() Rule {
 		check: func(c *checker) {
 			for _, s := range c.breakers() {
 				if s.set(slowRateKey) && s.num(slowRateKey) < 100 && s.unset(slowKey) {
-					c.findIn(s, s.pos(slowRateKey), "slowCallRateThreshold is set, but slowCallDurationThreshold is a minute", "")
+					c.findIn(s, s.pos(slowRateKey), "slowCallRateThreshold is set, but slowCallDurationThreshold is a minute")
 				}
 			}
 		},
@@ -63,14 +63,14 @@ func slowUnreachable() Rule {
 				}
 				over := s.dur(slowKey)
 				if limit := c.opt.ClientTimeout; limit > 0 && over >= limit {
-					c.findIn(s, s.pos(slowKey), fmt.Sprintf("slowCallDurationThreshold is %s, and the client gives up after %s", s.text(slowKey), short(limit)), "")
+					c.findIn(s, s.pos(slowKey), fmt.Sprintf("slowCallDurationThreshold is %s, and the client gives up after %s", s.text(slowKey), short(limit)))
 					continue
 				}
 				t, there := c.beside(s, resilience4j.TimeLimiter)
 				if !there || !t.set("timeoutDuration") || t.dur("timeoutDuration") == 0 || over < t.dur("timeoutDuration") || !c.outside(resilience4j.CircuitBreaker, resilience4j.TimeLimiter) {
 					continue
 				}
-				c.findIn(s, s.pos(slowKey), fmt.Sprintf("slowCallDurationThreshold is %s, and the time limiter of the same name ends calls after %s", s.text(slowKey), t.text("timeoutDuration")), "")
+				c.findIn(s, s.pos(slowKey), fmt.Sprintf("slowCallDurationThreshold is %s, and the time limiter of the same name ends calls after %s", s.text(slowKey), t.text("timeoutDuration")))
 			}
 		},
 	}

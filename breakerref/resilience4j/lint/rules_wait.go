@@ -42,8 +42,8 @@ func switched(b resilience4j.Block, key string) bool {
 }
 
 // inBlock notes a finding about a block as it is written.
-func (c *checker) inBlock(b resilience4j.Block, at resilience4j.Pos, what, fix string) {
-	c.add(draft{module: b.Module, name: b.Name, config: b.Config, at: at, what: what, fix: fix})
+func (c *checker) inBlock(b resilience4j.Block, at resilience4j.Pos, what string) {
+	c.add(draft{module: b.Module, name: b.Name, config: b.Config, at: at, what: what})
 }
 
 func backoffWithoutWait() Rule {
@@ -58,7 +58,7 @@ func backoffWithoutWait() Rule {
 				for _, key := range []string{growKey, varyKey} {
 					_, waits := said(b, openWaitKey)
 					if s, there := settingIn(b, key); there && s.Value == "true" && !waits {
-						c.inBlock(b, s.Origin.Pos, key+" has no effect, because waitDurationInOpenState is not in the same block", "")
+						c.inBlock(b, s.Origin.Pos, key+" has no effect, because waitDurationInOpenState is not in the same block")
 					}
 				}
 			}
@@ -96,7 +96,7 @@ func (c *checker) notEnabled(b resilience4j.Block, enabled func(key string) bool
 	_, most := waitOf(b.Module)
 	for _, of := range []struct{ key, by string }{{multiplierKey, growKey}, {most, growKey}, {factorKey, varyKey}} {
 		if s, there := settingIn(b, of.key); there && !c.doubtful(s) && !enabled(of.by) {
-			c.inBlock(b, s.Origin.Pos, of.key+" has no effect without "+of.by+": true", "")
+			c.inBlock(b, s.Origin.Pos, of.key+" has no effect without "+of.by+": true")
 		}
 	}
 }
@@ -116,13 +116,13 @@ func maxIgnored() Rule {
 				_, multiplied := said(b, multiplierKey)
 				_, waits := said(b, openWaitKey)
 				if there && waits && !multiplied && switched(b, growKey) && !c.doubtful(s) {
-					c.inBlock(b, s.Origin.Pos, most+" "+because+" in the same block", "")
+					c.inBlock(b, s.Origin.Pos, most+" "+because+" in the same block")
 				}
 			}
 			for _, s := range c.of(resilience4j.Retry) {
 				_, most := waitOf(s.module)
 				if has(s.chain, most) && s.sure(most) && !has(s.chain, multiplierKey) && slices.ContainsFunc(s.chain, func(b resilience4j.Block) bool { return switched(b, growKey) }) {
-					c.findIn(s, place(s.chain, most), most+" "+because, "")
+					c.findIn(s, place(s.chain, most), most+" "+because)
 				}
 			}
 		},
@@ -152,17 +152,21 @@ func backoffLost() Rule {
 		check: func(c *checker) {
 			for _, s := range c.breakers() {
 				for i, b := range s.chain[1:] {
-					w, waits := settingIn(b, openWaitKey)
-					if !waits || has([]resilience4j.Block{b}, growKey) || has([]resilience4j.Block{b}, varyKey) {
-						continue
-					}
-					before := s.chain[i]
-					if _, waited := said(before, openWaitKey); waited && (switched(before, growKey) || switched(before, varyKey)) {
-						c.inBlock(b, w.Origin.Pos, fmt.Sprintf("waitDurationInOpenState makes the wait fixed; the base's, at line %d, would not be", place([]resilience4j.Block{before}, openWaitKey).Line), "")
-					}
+					c.lost(s.chain[i], b)
 				}
 			}
 		},
+	}
+}
+
+// lost tells of a block that makes a fixed wait of its base's.
+func (c *checker) lost(base, b resilience4j.Block) {
+	w, waits := settingIn(b, openWaitKey)
+	_, grows := said(b, growKey)
+	_, varies := said(b, varyKey)
+	before, waited := settingIn(base, openWaitKey)
+	if waits && !grows && !varies && waited && (switched(base, growKey) || switched(base, varyKey)) {
+		c.inBlock(b, w.Origin.Pos, fmt.Sprintf("waitDurationInOpenState makes the wait fixed; the base's, at line %d, would not be", before.Origin.Pos.Line))
 	}
 }
 
@@ -183,7 +187,7 @@ func waitUnlimited() Rule {
 			for _, s := range c.breakers() {
 				_, most := waitOf(s.module)
 				if s.grows() && !has(s.chain, most) {
-					c.findIn(s, s.pos(growKey), "the wait grows each time the probes fail, without a limit", "")
+					c.findIn(s, s.pos(growKey), "the wait grows each time the probes fail, without a limit")
 				}
 			}
 		},
@@ -200,7 +204,7 @@ func doesNotGrow() Rule {
 		check: func(c *checker) {
 			for _, s := range c.subjects {
 				if s.set(growKey) && s.on(growKey) && s.set(multiplierKey) && s.num(multiplierKey) > 0 && s.num(multiplierKey) <= 1 {
-					c.findIn(s, s.pos(multiplierKey), "exponentialBackoffMultiplier is "+s.text(multiplierKey)+": the wait does not grow", "")
+					c.findIn(s, s.pos(multiplierKey), "exponentialBackoffMultiplier is "+s.text(multiplierKey)+": the wait does not grow")
 				}
 			}
 		},
@@ -220,7 +224,7 @@ func maxBelowWait() Rule {
 				if !s.set(most) || s.dur(most) == 0 || !s.sure(wait, growKey) || !s.on(growKey) || c.partial && s.unset(wait) || s.dur(most) >= s.dur(wait) {
 					continue
 				}
-				c.findIn(s, s.pos(most), fmt.Sprintf("%s is %s, and the first wait %s", most, s.text(most), s.text(wait)), "")
+				c.findIn(s, s.pos(most), fmt.Sprintf("%s is %s, and the first wait %s", most, s.text(most), s.text(wait)))
 			}
 		},
 	}
@@ -244,7 +248,7 @@ func waitTooShort() Rule {
 				if w, there := c.as(s.pos(openWaitKey)); there && strings.Trim(w.value, "0123456789 ") == "" {
 					continue
 				}
-				c.findIn(s, s.pos(openWaitKey), "waitDurationInOpenState is "+s.text(openWaitKey), "")
+				c.findIn(s, s.pos(openWaitKey), "waitDurationInOpenState is "+s.text(openWaitKey))
 			}
 		},
 	}

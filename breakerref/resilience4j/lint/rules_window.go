@@ -44,7 +44,7 @@ func minimumUnset() Rule {
 		check: func(c *checker) {
 			for _, s := range c.breakers() {
 				if s.unset(minimumKey) && s.sure(sizeKey, typeKey) && s.minimum() >= 100 {
-					c.findIn(s, s.at(), "minimumNumberOfCalls is not set, so it cannot open before 100 calls", "")
+					c.findIn(s, s.at(), "minimumNumberOfCalls is not set, so it cannot open before 100 calls")
 				}
 			}
 		},
@@ -61,7 +61,7 @@ func minimumByWindow() Rule {
 		check: func(c *checker) {
 			for _, s := range c.breakers() {
 				if s.unset(minimumKey) && s.sure(sizeKey, typeKey) && s.minimum() < 100 {
-					c.findIn(s, s.where(sizeKey), fmt.Sprintf("minimumNumberOfCalls is not set; the window makes it %g", s.minimum()), "")
+					c.findIn(s, s.where(sizeKey), fmt.Sprintf("minimumNumberOfCalls is not set; the window makes it %g", s.minimum()))
 				}
 			}
 		},
@@ -83,7 +83,7 @@ func minimumAboveWindow() Rule {
 				if c.partial && s.unset(sizeKey) {
 					continue
 				}
-				c.findIn(s, s.pos(minimumKey), fmt.Sprintf("minimumNumberOfCalls is %g, but a window of %g calls makes it %g", s.num(minimumKey), s.num(sizeKey), s.num(sizeKey)), "")
+				c.findIn(s, s.pos(minimumKey), fmt.Sprintf("minimumNumberOfCalls is %g, but a window of %g calls makes it %g", s.num(minimumKey), s.num(sizeKey), s.num(sizeKey)))
 			}
 		},
 	}
@@ -115,7 +115,7 @@ func minimumNeverReached() Rule {
 					continue
 				}
 				c.findIn(s, s.where(minimumKey), fmt.Sprintf("at %g calls a second a window of %gs holds about %.3g calls, of the %g that minimumNumberOfCalls asks for",
-					c.opt.Rate, s.num(sizeKey), calls, s.num(minimumKey)), "")
+					c.opt.Rate, s.num(sizeKey), calls, s.num(minimumKey)))
 			}
 		},
 	}
@@ -141,7 +141,7 @@ func windowNeedsTraffic() Rule {
 					continue
 				}
 				if needed := s.num(minimumKey) / s.num(sizeKey); needed >= mostNeeded {
-					c.findIn(s, s.pos(minimumKey), fmt.Sprintf("below %.3g calls a second it can never open: minimumNumberOfCalls is %g in %gs", needed, s.num(minimumKey), s.num(sizeKey)), "")
+					c.findIn(s, s.pos(minimumKey), fmt.Sprintf("below %.3g calls a second it can never open: minimumNumberOfCalls is %g in %gs", needed, s.num(minimumKey), s.num(sizeKey)))
 				}
 			}
 		},
@@ -168,7 +168,7 @@ func singleFailure() Rule {
 				if s.unset(minimumKey) {
 					at = s.where(failureKey)
 				}
-				c.findIn(s, at, fmt.Sprintf("one failure among the first %g calls opens it (failureRateThreshold %g)", s.minimum(), s.num(failureKey)), "")
+				c.findIn(s, at, fmt.Sprintf("one failure among the first %g calls opens it (failureRateThreshold %g)", s.minimum(), s.num(failureKey)))
 			}
 		},
 	}
@@ -184,7 +184,7 @@ func threshold100() Rule {
 		check: func(c *checker) {
 			for _, s := range c.breakers() {
 				if s.set(failureKey) && s.num(failureKey) == 100 && s.sure(minimumKey, sizeKey, typeKey) && s.minimum() > 1 {
-					c.findIn(s, s.pos(failureKey), "failureRateThreshold is 100: one success in the window keeps it closed", "")
+					c.findIn(s, s.pos(failureKey), "failureRateThreshold is 100: one success in the window keeps it closed")
 				}
 			}
 		},
@@ -201,7 +201,7 @@ func initialState() Rule {
 		check: func(c *checker) {
 			for _, s := range c.breakers() {
 				if s.set("initialState") && s.text("initialState") != "CLOSED" {
-					c.findIn(s, s.pos("initialState"), "initialState is "+s.text("initialState"), "")
+					c.findIn(s, s.pos("initialState"), "initialState is "+s.text("initialState"))
 				}
 			}
 		},

@@ -2,7 +2,6 @@ package lint
 
 import (
 	"fmt"
-	"path"
 	"regexp"
 	"slices"
 	"strings"
@@ -74,7 +73,7 @@ func suppress(name string, src []byte, findings []Finding) []Finding {
 
 // wrong returns what is wrong with a comment.
 func (d directive) wrong() (Finding, bool) {
-	id, what := "", ""
+	var id, what string
 	_, known := Find(d.rule)
 	switch {
 	case d.rule == "":
@@ -101,7 +100,7 @@ func directives(name string, src []byte) []directive {
 	var out []directive
 	var waiting []int // those that stand alone, and wait for their line
 	comments := yamlComments
-	if path.Ext(name) == ".properties" {
+	if isProperties(name) {
 		comments = propertiesComments
 	}
 	for i, l := range comments(string(src)) {
@@ -168,8 +167,8 @@ func yamlComments(src string) []line {
 			continue
 		}
 		deep = -1
-		at := 0
-		at, quote = commentIn(text, quote)
+		at, open := commentIn(text, quote)
+		quote = open
 		l := line{blank: bare == ""}
 		before := text
 		if at >= 0 {

@@ -137,6 +137,9 @@ func (v *view) chain(own resilience4j.Block) ([]resilience4j.Block, bool) {
 			return chain, whole
 		}
 		chain = append([]resilience4j.Block{next}, chain...)
+		if _, based := said(own, "baseConfig"); len(chain) == 2 && !own.Config && !based && next.Name == own.Name && own.Module == resilience4j.CircuitBreaker {
+			return chain, true // A config of the instance's own name is not followed further.
+		}
 	}
 	return chain, false // It is based on itself.
 }
