@@ -102,11 +102,19 @@ func retryMultiplies() Rule {
 				if !s.sure(minimumKey, sizeKey, typeKey) {
 					return
 				}
-				c.findIn(r, r.where("maxAttempts"), fmt.Sprintf("a failing call is up to %g calls of the breaker of the same name; it may open after %g failing calls instead of %g",
-					r.num("maxAttempts"), math.Ceil(s.minimum()/r.num("maxAttempts")), s.minimum()))
+				c.findIn(r, r.where("maxAttempts"), fmt.Sprintf("a failing call is up to %g calls of the breaker of the same name; it may open after %s instead of %g",
+					r.num("maxAttempts"), failing(math.Ceil(s.minimum()/r.num("maxAttempts"))), s.minimum()))
 			})
 		},
 	}
+}
+
+// failing counts failing calls in words.
+func failing(n float64) string {
+	if n == 1 {
+		return "1 failing call"
+	}
+	return fmt.Sprintf("%g failing calls", n)
 }
 
 func breakerAroundRetry() Rule {

@@ -1,6 +1,7 @@
 package lint
 
 import (
+	"regexp"
 	"slices"
 	"strings"
 
@@ -19,6 +20,26 @@ func (v *view) trouble(kind resilience4j.ProblemKind) []resilience4j.Problem {
 	return slices.DeleteFunc(slices.Clone(v.problems), func(p resilience4j.Problem) bool { return p.Kind != kind })
 }
 
+// item is an index at a key's end, with what is below it.
+var item = regexp.MustCompile(`\[\d+\].*$`)
+
+// ownerOf puts the block that a key stands in into a finding.
+func ownerOf(key string, d draft) draft {
+	m := inBlock.FindStringSubmatch(key)
+	if m == nil {
+		return d
+	}
+	for _, module := range resilience4j.Modules() {
+		if plain(module.String()) == plain(m[1]) {
+			d.module, d.config, d.name = module, strings.EqualFold(m[2], "configs"), strings.Trim(m[3], "[]")
+		}
+	}
+	return d
+}
+
+// inBlock takes a key apart that leads into a block.
+var inBlock = regexp.MustCompile(`(?i)^resilience4j\.([a-z0-9_-]+)\.(instances|backends|limiters|configs)\.?(\[[^\]]+\]|[^.\[]+)\.`)
+
 func unknownKey() Rule {
 	return Rule{
 		ID: "unknown-key", Severity: Error,
@@ -30,11 +51,17 @@ func unknownKey() Rule {
 			told := map[string]bool{}
 			for _, p := range c.trouble(resilience4j.Unknown) {
 				outside := strings.Contains(p.Text, "is not a module of") || strings.Contains(p.Text, "is not a key of")
-				if outside && told[p.Text] {
+				// A list that nobody reads is one mistake, and so is all that stands below a
+				// section that is none.
+				once := item.ReplaceAllString(p.Key, "")
+				if outside {
+					once = p.Text
+				}
+				if told[once] {
 					continue
 				}
-				told[p.Text] = true
-				d := draft{at: p.Pos, what: p.Text}
+				told[once] = true
+				d := ownerOf(p.Key, draft{at: p.Pos, what: p.Text})
 				if outside && !strings.Contains(p.Text, "did you mean") {
 					d.severity = Warning
 				}
@@ -48,12 +75,12 @@ func removedKey() Rule {
 	return Rule{
 		ID: "removed-key", Severity: Error,
 		Title:  "A key that the library no longer has",
-		Why:    "Resilience4j 2 removed it, and Spring passes over it without a word: after the upgrade the breaker runs on the default, of 100 calls for instance. (With Resilience4j 1 the ring buffers still work.)",
+		Why:    "Resilience4j 2 removed it, and Spring passes over it without a word: after the upgrade the breaker runs on the default, of 100 calls for instance. With Resilience4j 1 the ring buffers still work.",
 		Source: "the migration to Resilience4j 2.0; Resilience4j-Spring-Boot2-Demo#29",
 		Fix:    "use the key that has taken its place",
 		check: func(c *checker) {
 			for _, p := range c.trouble(resilience4j.Removed) {
-				c.findAt(p.Pos, p.Text)
+				c.add(ownerOf(p.Key, draft{at: p.Pos, what: p.Text}))
 			}
 		},
 	}
@@ -89,7 +116,7 @@ func bothBackoffs() Rule {
 	return Rule{
 		ID: "both-backoffs", Severity: Error,
 		Title:  "A breaker's wait is to grow and to vary",
-		Why:    "A circuit breaker takes one of enableExponentialBackoff and enableRandomizedWait; with both in one block the application does not start. (A retry takes both.)",
+		Why:    "A circuit breaker takes one of enableExponentialBackoff and enableRandomizedWait; with both in one block the application does not start. A retry takes both.",
 		Source: "the library's configuration classes",
 		Fix:    "decide for one of them",
 		check: func(c *checker) {

@@ -146,7 +146,7 @@ func backoffLost() Rule {
 	return Rule{
 		ID: "backoff-lost", Severity: Warning,
 		Title:  "A breaker's own wait ends the growth it would have inherited",
-		Why:    "A block with waitDurationInOpenState makes a new wait, which is fixed unless the same block says otherwise; the growth or variation of its base is gone. (A retry keeps it.)",
+		Why:    "A block with waitDurationInOpenState makes a new wait, which is fixed unless the same block says otherwise; the growth or variation of its base is gone. A retry keeps it.",
 		Source: "the library's circuit breaker configuration, 2.4.0",
 		Fix:    "repeat enableExponentialBackoff (or enableRandomizedWait) and its keys in the block",
 		check: func(c *checker) {
