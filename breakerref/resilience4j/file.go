@@ -77,10 +77,7 @@ func Read(name string, src []byte, opt Options) (*File, error) {
 		return nil, err
 	}
 	f := &File{name: name, env: opt.Env, modules: map[Module]*module{}}
-	profiles := opt.Profiles
-	if len(profiles) == 0 {
-		profiles = fromFile(docs)
-	}
+	profiles := profilesOf(docs, opt.Profiles)
 	for _, doc := range docs {
 		f.readable(doc)
 		if f.active(doc, profiles) {
@@ -110,10 +107,7 @@ func documents(name string, src []byte) ([][]prop, error) {
 			if len(elements(p.Key)) == 0 {
 				continue
 			}
-			s := scalar{text: p.Value}
-			if p.Plain {
-				s = resolve(p.Value)
-			}
+			s := scalar{text: p.Value, yaml: p.Type}
 			out[i] = append(out[i], prop{key: p.Key, path: elements(p.Key), raw: s, pos: Pos{name, p.At.Line, p.At.Col}, dup: p.Again, tag: foreign(p.Tag)})
 		}
 	}

@@ -4,12 +4,14 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/faultline-go/faultline/internal/yamldoc"
 )
 
 // expand fills in the placeholders of a value: from the environment, from the active
 // documents, or with their default.
 func (f *File) expand(s scalar) (scalar, error) {
-	if s.yaml != yamlText || !strings.Contains(s.text, "${") {
+	if s.yaml != yamldoc.TypeText || !strings.Contains(s.text, "${") {
 		return s, nil
 	}
 	out, err := f.fill(s.text, nil)

@@ -1,6 +1,7 @@
 package resilience4j
 
 import (
+	"maps"
 	"slices"
 	"strings"
 )
@@ -8,9 +9,6 @@ import (
 // active reports whether a document holds: it is for no profile, or for one of those.
 // Some of what a document may say of itself keeps the application from starting.
 func (f *File) active(doc []prop, profiles []string) bool {
-	if len(profiles) == 0 {
-		profiles = []string{"default"}
-	}
 	said, holds := false, false
 	for _, p := range doc {
 		path := p.path
@@ -97,24 +95,26 @@ func (e *expressionReader) read(in int) (is, ok bool) {
 	for len(e.tokens) > 0 {
 		token := e.tokens[0]
 		e.tokens = e.tokens[1:]
-		switch token {
-		case "&", "|":
+		switch {
+		case token == "&", token == "|":
 			if operator != "" && operator != token {
 				return false, false
 			}
 			operator = token
-		case ")":
-			is, ok = merge(found, operator)
-			if in == inParentheses || !ok {
-				return is, ok
-			}
-			found, operator = []bool{is}, ""
-		default:
+		case token != ")":
 			one, ok := e.operand(token)
 			if !ok || in == negated && token != "!" {
 				return one, ok
 			}
 			found = append(found, one)
+		case in == inParentheses:
+			return merge(found, operator)
+		default: // Spring is not strict about one that closes nothing.
+			is, ok = merge(found, operator)
+			if !ok {
+				return false, false
+			}
+			found, operator = []bool{is}, ""
 		}
 	}
 	return merge(found, operator)
@@ -139,25 +139,65 @@ func merge(found []bool, operator string) (is, ok bool) {
 	return slices.Contains(found, true), len(found) > 0
 }
 
-// fromFile returns the profiles that a document without conditions makes active.
-func fromFile(docs [][]prop) []string {
-	var out []string
+// profilesOf returns the active profiles: the given ones, or those that the file makes
+// active, with what it includes and groups. Documents with a condition have no say.
+func profilesOf(docs [][]prop, given []string) []string {
+	said := map[string][]string{}
 	for _, doc := range docs {
-		conditional := slices.ContainsFunc(doc, func(p prop) bool {
-			return strings.HasPrefix(join(p.path), join(elements("spring.config.activate.")))
-		})
-		var here []string
-		for _, p := range doc {
-			path := join(p.path)
-			if path == join(elements("spring.profiles.active")) || strings.HasPrefix(path, join(elements("spring.profiles.active"))+"\x00") {
-				for s := range strings.SplitSeq(p.raw.text, ",") {
-					here = append(here, strings.TrimSpace(s))
-				}
+		maps.Copy(said, profilesIn(doc)) // A later document overrides.
+	}
+	out := slices.Clone(given)
+	if len(out) == 0 {
+		out = slices.Clone(said["active"])
+	}
+	out = append(out, said["include"]...)
+	for i := 0; i < len(out); i++ {
+		for _, member := range said["group "+out[i]] {
+			if !slices.Contains(out, member) {
+				out = append(out, member)
 			}
 		}
-		if !conditional && len(here) > 0 {
-			out = here
-		}
+	}
+	if len(out) == 0 {
+		return []string{"default"}
 	}
 	return out
+}
+
+// profilesIn returns the lists of profiles that a document has.
+func profilesIn(doc []prop) map[string][]string {
+	here := map[string][]string{}
+	if slices.ContainsFunc(doc, func(p prop) bool { return isBelow(p.path, "spring.config.activate") }) {
+		return here
+	}
+	for _, p := range doc {
+		key := profileKey(p.path)
+		if key == "" {
+			continue
+		}
+		for name := range strings.SplitSeq(p.raw.text, ",") {
+			here[key] = append(here[key], strings.TrimSpace(name))
+		}
+	}
+	return here
+}
+
+func isBelow(path []element, above string) bool {
+	n := len(elements(above))
+	return len(path) > n && join(path[:n]) == join(elements(above))
+}
+
+// profileKey returns which list of profiles a property is, or an item of: active, include,
+// or "group NAME".
+func profileKey(path []element) string {
+	if !isBelow(path, "spring.profiles") {
+		return ""
+	}
+	switch key := path[2].uniform(); {
+	case key == "active", key == "include":
+		return key
+	case key == "group" && len(path) > 3:
+		return "group " + path[3].original()
+	}
+	return ""
 }

@@ -25,7 +25,7 @@ type value struct {
 // scalar is a value as it is written.
 type scalar struct {
 	text string
-	yaml yamlType // what YAML 1.1 makes of it
+	yaml yamldoc.Type // what YAML 1.1 makes of it
 }
 
 // convert makes a value of what is written, as Spring's binding does. The error says
@@ -62,14 +62,14 @@ func number(n float64) string { return strconv.FormatFloat(n, 'f', -1, 64) }
 
 // number reads a number and holds it against the bounds.
 func (p property) number(s scalar, noun string, parse func(string) (float64, error)) (value, error) {
-	if s.yaml == yamlText && strings.TrimSpace(s.text) == "" && !p.primitive {
+	if s.yaml == yamldoc.TypeText && strings.TrimSpace(s.text) == "" && !p.primitive {
 		return value{null: true}, nil
 	}
 	n, err := parse(s.text)
-	if s.yaml == yamlFloat && p.kind == integer {
+	if s.yaml == yamldoc.TypeFloat && p.kind == integer {
 		n, err = truncated(s.text)
 	}
-	if err != nil || s.yaml == yamlBool || p.outside(n) {
+	if err != nil || s.yaml == yamldoc.TypeBool || p.outside(n) {
 		return value{}, fmt.Errorf("must be %s%s", noun, p.bounds())
 	}
 	bits := 64
@@ -166,11 +166,11 @@ func parseTruth(s scalar) (value, error) {
 	case "":
 		return value{null: true}, nil
 	case "true", "on", "yes", "1":
-		if s.yaml == yamlText || s.yaml == yamlBool {
+		if s.yaml == yamldoc.TypeText || s.yaml == yamldoc.TypeBool {
 			return value{text: "true", yes: true}, nil
 		}
 	case "false", "off", "no", "0":
-		if s.yaml == yamlText || s.yaml == yamlBool {
+		if s.yaml == yamldoc.TypeText || s.yaml == yamldoc.TypeBool {
 			return value{text: "false"}, nil
 		}
 	}
@@ -186,7 +186,7 @@ func (p property) duration(s scalar) (value, error) {
 	switch {
 	case err != nil:
 		return value{}, err
-	case s.yaml == yamlBool:
+	case s.yaml == yamldoc.TypeBool:
 		return value{}, errDuration()
 	case p.nanos && math.Abs(n) > math.MaxInt64:
 		return value{}, fmt.Errorf("must be below 292 years")
@@ -206,7 +206,7 @@ func (p property) constant(s scalar) (value, error) {
 		return value{null: true}, nil
 	}
 	for _, w := range p.words {
-		if uniform(w) == uniform(s.text) && s.yaml == yamlText {
+		if uniform(w) == uniform(s.text) && s.yaml == yamldoc.TypeText {
 			return value{text: w}, nil
 		}
 	}

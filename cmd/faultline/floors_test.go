@@ -17,7 +17,7 @@ func floors() [][]string {
 		{"assert/report", "ci", "injector/h2", "breakerref/mutant", "breakerref/resilience4j"},
 		{"experiments", "breakerref/resilience4j/lint", "injector", "attack", "target", "target/probe", "breakerref/proxy"},
 		{"experiments/run", "experiments/predict", "injector/selftest", "injector/control"},
-		{"injector/control/client", "experiments/calibrate"},
+		{"injector/control/client", "experiments/calibrate", "experiments/draft"},
 		{"cmd/faultline"},
 	}
 }

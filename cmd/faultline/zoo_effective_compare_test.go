@@ -178,10 +178,11 @@ func (w *waits) differ(spring any) string {
 		if w.random != 0 {
 			from, to = max(1, math.Floor(x-w.random*x)), max(1, math.Floor(x+w.random*x+1))
 		}
+		middle := (from + to) / 2 // Of forty draws, some are on each side of it.
 		if w.most != 0 {
-			from, to = min(from, float64(w.most.Milliseconds())), min(to, float64(w.most.Milliseconds()))
+			limit := float64(w.most.Milliseconds())
+			from, to, middle = min(from, limit), min(to, limit), min(middle, limit)
 		}
-		middle := (from + to) / 2
 		if least < from || most > to || least > middle || most < middle-1 {
 			return fmt.Sprintf("wait %d is %v to %v ms in Spring, %v to %v here", i+1, least, most, from, to)
 		}

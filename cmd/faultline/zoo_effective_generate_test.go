@@ -214,22 +214,58 @@ func (g *effectiveGenerator) style(name string) string {
 
 // write writes the lines of a document, each key once.
 func (g *effectiveGenerator) write(lines []line) string {
-	var out strings.Builder
 	seen := map[string]bool{}
+	lines = slices.DeleteFunc(lines, func(l line) bool {
+		again := seen[l.key]
+		seen[l.key] = true
+		return again
+	})
+	var out strings.Builder
+	if g.yaml && g.chance(50) {
+		lines = nest(&out, lines)
+	}
 	for _, l := range lines {
-		switch key := strings.ReplaceAll(l.key, ".[", "["); {
-		case seen[key]:
-			continue
-		case g.yaml:
-			seen[key] = true
+		key := strings.ReplaceAll(l.key, ".[", "[")
+		if g.yaml {
 			fmt.Fprintf(&out, "%q: %s%s%s\n", key, l.quote, l.value, l.quote)
-		default:
-			seen[key] = true
-			escaped := strings.NewReplacer("#", `\#`, "A", `\u0041`).Replace(key)
-			fmt.Fprintf(&out, "%s%s%s\n", escaped, pick(g, "=", ": ", " = ", " "), strings.ReplaceAll(l.value, "0", pick(g, "0", "\\\n   0")))
+			continue
 		}
+		escaped := strings.NewReplacer("#", `\#`, "A", `\u0041`).Replace(key)
+		fmt.Fprintf(&out, "%s%s%s\n", escaped, pick(g, "=", ": ", " = ", " "), strings.ReplaceAll(l.value, "0", pick(g, "0", "\\\n   0")))
 	}
 	return out.String()
+}
+
+// nest writes blocks as mappings within mappings, and returns the lines of no block.
+func nest(out *strings.Builder, lines []line) []line {
+	block := regexp.MustCompile(`^resilience4j\.([a-z-]+)\.([a-z]+)\.(\[[^]]*\]|[^.]+)\.(.+)$`)
+	slices.SortStableFunc(lines, func(a, b line) int {
+		x, y := block.FindStringSubmatch(a.key), block.FindStringSubmatch(b.key)
+		if x == nil || y == nil {
+			return len(x) - len(y)
+		}
+		return slices.Compare(x[1:4], y[1:4])
+	})
+	var rest []line
+	above := []string{"", "", "", ""}
+	for _, l := range lines {
+		path := block.FindStringSubmatch(l.key)
+		if path == nil {
+			rest = append(rest, l)
+			continue
+		}
+		if above[1] == "" {
+			out.WriteString("resilience4j:\n")
+		}
+		for depth := 1; depth <= 3; depth++ {
+			if !slices.Equal(above[1:depth+1], path[1:depth+1]) {
+				fmt.Fprintf(out, "%s%q:\n", strings.Repeat("  ", depth), path[depth])
+			}
+		}
+		fmt.Fprintf(out, "        %q: %s%s%s\n", path[4], l.quote, l.value, l.quote)
+		above = path
+	}
+	return rest
 }
 
 // effectiveProperty is a key with values that Spring takes, and values that it refuses.

@@ -1,10 +1,11 @@
 package main
 
 import (
-	"bufio"
 	"bytes"
+	"compress/gzip"
 	"encoding/json"
 	"fmt"
+	"hash/crc32"
 	"maps"
 	"os"
 	"os/exec"
@@ -46,31 +47,62 @@ func (a springAnswer) modules() map[resilience4j.Module]map[string]map[string]an
 	}
 }
 
+// recordedAnswers has what Spring said of the known and of the generated files, one line
+// each, so that a machine with nothing but Go compares the same.
+const recordedAnswers = "effective.jsonl.gz"
+
+// springRecord is a line of it.
+type springRecord struct {
+	Sum    uint32 `json:"sum"` // of the file's text
+	Answer json.RawMessage
+}
+
 // TestZooEffective compares the effective configuration with what the real Spring Boot
 // binding and the real library make of the same files: generated ones, and one for every
 // rule that is known. What Spring refuses has to be refused here, and nothing else.
 //
 // Keys that are not known are problems here and passed over by Spring, on purpose: they
-// stop neither.
+// stop neither. With FAULTLINE_ZOO=record it writes what [TestEffective] reads.
 func TestZooEffective(t *testing.T) {
-	if os.Getenv("FAULTLINE_ZOO") != "1" {
+	zoo := os.Getenv("FAULTLINE_ZOO")
+	if zoo != "1" && zoo != "record" {
 		t.Skip("the real Spring Boot is asked with FAULTLINE_ZOO=1")
 	}
-	n := 300
+	n := generatedFiles
 	if os.Getenv("FAULTLINE_DEEP") == "1" {
 		n = 2000
 	}
 	cases := slices.Concat(knownCases(), generatedCases(n))
 	answers := askSpring(t, cases)
+	compareEffective(t, cases, answers)
+	if zoo == "record" && !t.Failed() {
+		record(t, cases, answers)
+	}
+}
+
+// TestEffective compares with what Spring said when it was last asked.
+func TestEffective(t *testing.T) {
+	cases := slices.Concat(knownCases(), generatedCases(generatedFiles))
+	compareEffective(t, cases, replay(t, cases))
+}
+
+// generatedFiles is how many files are generated.
+const generatedFiles = 300
+
+func compareEffective(t *testing.T, cases []effectiveCase, answers [][]byte) {
+	t.Helper()
 	different, refused, undecided := 0, 0, 0
 	for i, c := range cases {
+		var a springAnswer
+		if err := json.Unmarshal(answers[i], &a); err != nil {
+			t.Fatalf("%v in %s", err, answers[i])
+		}
 		f, err := readCase(c)
-		diffs := effectiveDiffs(f, err, answers[i])
-		if len(diffs) > 0 {
+		if diffs := effectiveDiffs(f, err, a); len(diffs) > 0 {
 			different++
 			t.Errorf("%s differs:\n%s\n--- %v %v\n%s", c.name, strings.Join(diffs, "\n"), c.profiles, c.env, c.text)
 		}
-		if answers[i].Error != "" {
+		if a.Error != "" {
 			refused++
 		}
 		if f != nil && slices.ContainsFunc(f.Problems(), func(p resilience4j.Problem) bool { return p.Kind == resilience4j.Undecided }) {
@@ -83,6 +115,54 @@ func TestZooEffective(t *testing.T) {
 	}
 }
 
+func sum(c effectiveCase) uint32 { return crc32.ChecksumIEEE([]byte(c.name + c.text)) }
+
+func record(t *testing.T, cases []effectiveCase, answers [][]byte) {
+	t.Helper()
+	var out bytes.Buffer
+	zip := gzip.NewWriter(&out)
+	enc := json.NewEncoder(zip)
+	for i, c := range cases {
+		if err := enc.Encode(springRecord{sum(c), answers[i]}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := zip.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join("testdata", recordedAnswers), out.Bytes(), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func replay(t *testing.T, cases []effectiveCase) [][]byte {
+	t.Helper()
+	src, err := os.Open(filepath.Join("testdata", recordedAnswers))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer src.Close()
+	zip, err := gzip.NewReader(src)
+	if err != nil {
+		t.Fatal(err)
+	}
+	bySum := map[uint32][]byte{}
+	for dec := json.NewDecoder(zip); dec.More(); {
+		var r springRecord
+		if err := dec.Decode(&r); err != nil {
+			t.Fatal(err)
+		}
+		bySum[r.Sum] = r.Answer
+	}
+	answers := make([][]byte, len(cases))
+	for i, c := range cases {
+		if answers[i] = bySum[sum(c)]; answers[i] == nil {
+			t.Fatalf("Spring was not asked about %s as it is now; ask again with FAULTLINE_ZOO=record", c.name)
+		}
+	}
+	return answers
+}
+
 func readCase(c effectiveCase) (*resilience4j.File, error) {
 	return resilience4j.Read(c.name, []byte(c.text), resilience4j.Options{
 		Profiles: c.profiles,
@@ -91,7 +171,7 @@ func readCase(c effectiveCase) (*resilience4j.File, error) {
 }
 
 // askSpring builds the harness and asks it about all cases in one JVM.
-func askSpring(t *testing.T, cases []effectiveCase) []springAnswer {
+func askSpring(t *testing.T, cases []effectiveCase) [][]byte {
 	t.Helper()
 	dir, err := filepath.Abs(filepath.Join("..", "..", "target", "zoo", "spring-harness"))
 	if err != nil {
@@ -116,14 +196,7 @@ func askSpring(t *testing.T, cases []effectiveCase) []springAnswer {
 	if err != nil {
 		t.Fatalf("run the harness: %v", err)
 	}
-	var answers []springAnswer
-	for s := bufio.NewScanner(bytes.NewReader(out)); s.Scan(); {
-		var a springAnswer
-		if err := json.Unmarshal(s.Bytes(), &a); err != nil {
-			t.Fatalf("%v in %s", err, s.Text())
-		}
-		answers = append(answers, a)
-	}
+	answers := bytes.Split(bytes.TrimSpace(out), []byte("\n"))
 	if len(answers) != len(cases) {
 		t.Fatalf("%d answers to %d questions", len(answers), len(cases))
 	}

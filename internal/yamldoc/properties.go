@@ -13,11 +13,12 @@ import (
 
 // Property is a scalar somewhere in a document, by the dotted key that Spring's
 // property sources give it: mappings within mappings and dots within keys are the same,
-// items of lists have their index in brackets, as in "a.b.names[0]".
+// items of lists have their index in brackets, as in "a.b.names[0]", and so have keys that
+// YAML 1.1 takes for a number or a truth.
 type Property struct {
 	Key   string
-	Value string
-	Plain bool   // it stands without quotes, so that YAML 1.1 may see a number or a truth in it
+	Value string // as Java writes it: 8 for 010
+	Type  Type
 	Again bool   // its key, or one above it, stands a second time in its mapping
 	Tag   string // that is written, such as "!!str" or "!mine"
 	At    Pos    // of the value
@@ -67,10 +68,10 @@ func (w *flatten) mapping(key string, n *yaml.Node, seen map[string]bool) {
 		switch {
 		case name.Kind == yaml.ScalarNode && name.Value == "<<" && name.Style == 0:
 			merged = append(merged, n.Content[i+1])
-		case !seen[name.Value]:
-			w.again = before || own[name.Value]
-			own[name.Value] = true
-			w.node(dotted(key, name.Value), n.Content[i+1])
+		case !seen[keyText(name)]:
+			w.again = before || own[keyText(name)]
+			own[keyText(name)] = true
+			w.node(dotted(key, keyText(name)), n.Content[i+1])
 		}
 	}
 	w.again = before
@@ -115,12 +116,13 @@ func (w *flatten) node(key string, n *yaml.Node) {
 			w.node(key+"["+strconv.Itoa(i)+"]", item)
 		}
 	case yaml.ScalarNode:
-		p := Property{Key: key, Value: n.Value, Plain: n.Style == 0, Again: w.again, At: Pos{n.Line, n.Column}}
-		if n.Style&yaml.TaggedStyle != 0 {
+		p := Property{Key: key, Value: n.Value, Again: w.again, At: Pos{n.Line, n.Column}}
+		switch {
+		case n.Style&yaml.TaggedStyle != 0:
 			p.Tag = n.Tag
-		}
-		if isNull(n) {
-			p.Value = ""
+			p.Value, p.Type = tagged(n)
+		case n.Style == 0:
+			p.Value, p.Type = resolve(n.Value)
 		}
 		w.out = append(w.out, p)
 	case yaml.DocumentNode:
@@ -133,4 +135,22 @@ func dotted(above, key string) string {
 		return above + key
 	}
 	return above + "." + key
+}
+
+// keyText is a key in the words of Spring.
+func keyText(n *yaml.Node) string {
+	if n.Style == 0 {
+		if text, t := resolve(n.Value); t != TypeText {
+			return "[" + text + "]"
+		}
+	}
+	return n.Value
+}
+
+// tagged is a scalar with a tag: of YAML's own, that of text makes text of everything.
+func tagged(n *yaml.Node) (string, Type) {
+	if n.Tag == "!!str" || n.Style&^yaml.TaggedStyle != 0 {
+		return n.Value, TypeText
+	}
+	return resolve(n.Value)
 }

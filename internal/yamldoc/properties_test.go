@@ -24,28 +24,40 @@ a: {"b.c": 2}
 - &m {a: 1, b: {c: 2}}
 - {b: 3, <<: [*m, {a: 4, d: 5}]}
 - {a: 1, "a": {b: 2}}
+---
+{010: .5, on: 1_0.0, "010": 0x1F, a: -1:30, b: ~, c: 1e3, d: 1.5e10, e: !!str 5, f: !x 5}
 `))
 	if err != nil {
 		t.Fatal(err)
 	}
 	want := [][]yamldoc.Property{{
-		{Key: "a.b.c", Value: "1", Plain: true, At: yamldoc.Pos{Line: 2, Col: 6}},
-		{Key: "a.b.d[0]", Value: "x", Plain: true, At: yamldoc.Pos{Line: 3, Col: 7}},
+		{Key: "a.b.c", Value: "1", Type: yamldoc.TypeInt, At: yamldoc.Pos{Line: 2, Col: 6}},
+		{Key: "a.b.d[0]", Value: "x", At: yamldoc.Pos{Line: 3, Col: 7}},
 		{Key: "a.b.d[1]", Value: "y z", At: yamldoc.Pos{Line: 3, Col: 10}},
-		{Key: "a.b.e", Plain: true, At: yamldoc.Pos{Line: 4, Col: 5}},
+		{Key: "a.b.e", At: yamldoc.Pos{Line: 4, Col: 5}},
 		{Key: "a.b.f", At: yamldoc.Pos{Line: 5, Col: 6}},
-		{Key: "[f.g].h", Value: "true", Plain: true, At: yamldoc.Pos{Line: 6, Col: 22}},
-		{Key: "i.h", Value: "true", Plain: true, At: yamldoc.Pos{Line: 6, Col: 22}},
+		{Key: "[f.g].h", Value: "true", Type: yamldoc.TypeBool, At: yamldoc.Pos{Line: 6, Col: 22}},
+		{Key: "i.h", Value: "true", Type: yamldoc.TypeBool, At: yamldoc.Pos{Line: 6, Col: 22}},
 	}, {
-		{Key: "a.b.c", Value: "2", Plain: true, At: yamldoc.Pos{Line: 10, Col: 12}},
+		{Key: "a.b.c", Value: "2", Type: yamldoc.TypeInt, At: yamldoc.Pos{Line: 10, Col: 12}},
 	}, {
-		{Key: "[0].a", Value: "1", Plain: true, At: yamldoc.Pos{Line: 12, Col: 10}},
-		{Key: "[0].b.c", Value: "2", Plain: true, At: yamldoc.Pos{Line: 12, Col: 20}},
-		{Key: "[1].b", Value: "3", Plain: true, At: yamldoc.Pos{Line: 13, Col: 7}},
-		{Key: "[1].a", Value: "1", Plain: true, At: yamldoc.Pos{Line: 12, Col: 10}},
-		{Key: "[1].d", Value: "5", Plain: true, At: yamldoc.Pos{Line: 13, Col: 29}},
-		{Key: "[2].a", Value: "1", Plain: true, At: yamldoc.Pos{Line: 14, Col: 7}},
-		{Key: "[2].a.b", Value: "2", Plain: true, Again: true, At: yamldoc.Pos{Line: 14, Col: 19}},
+		{Key: "[0].a", Value: "1", Type: yamldoc.TypeInt, At: yamldoc.Pos{Line: 12, Col: 10}},
+		{Key: "[0].b.c", Value: "2", Type: yamldoc.TypeInt, At: yamldoc.Pos{Line: 12, Col: 20}},
+		{Key: "[1].b", Value: "3", Type: yamldoc.TypeInt, At: yamldoc.Pos{Line: 13, Col: 7}},
+		{Key: "[1].a", Value: "1", Type: yamldoc.TypeInt, At: yamldoc.Pos{Line: 12, Col: 10}},
+		{Key: "[1].d", Value: "5", Type: yamldoc.TypeInt, At: yamldoc.Pos{Line: 13, Col: 29}},
+		{Key: "[2].a", Value: "1", Type: yamldoc.TypeInt, At: yamldoc.Pos{Line: 14, Col: 7}},
+		{Key: "[2].a.b", Value: "2", Type: yamldoc.TypeInt, Again: true, At: yamldoc.Pos{Line: 14, Col: 19}},
+	}, {
+		{Key: "[8]", Value: "0.5", Type: yamldoc.TypeFloat, At: yamldoc.Pos{Line: 16, Col: 7}},
+		{Key: "[true]", Value: "10.0", Type: yamldoc.TypeFloat, At: yamldoc.Pos{Line: 16, Col: 15}},
+		{Key: "010", Value: "31", Type: yamldoc.TypeInt, At: yamldoc.Pos{Line: 16, Col: 29}},
+		{Key: "a", Value: "-90", Type: yamldoc.TypeInt, At: yamldoc.Pos{Line: 16, Col: 38}},
+		{Key: "b", At: yamldoc.Pos{Line: 16, Col: 48}},
+		{Key: "c", Value: "1000.0", Type: yamldoc.TypeFloat, At: yamldoc.Pos{Line: 16, Col: 54}},
+		{Key: "d", Value: "1.5e+10", Type: yamldoc.TypeFloat, At: yamldoc.Pos{Line: 16, Col: 62}},
+		{Key: "e", Value: "5", Tag: "!!str", At: yamldoc.Pos{Line: 16, Col: 73}},
+		{Key: "f", Value: "5", Type: yamldoc.TypeInt, Tag: "!x", At: yamldoc.Pos{Line: 16, Col: 85}},
 	}}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("wanted (-) and got (+):\n%s", diff)

@@ -67,7 +67,7 @@ final class Answer {
             v.put("automaticTransitionFromOpenToHalfOpenEnabled", c.isAutomaticTransitionFromOpenToHalfOpenEnabled());
             v.put("maxWaitDurationInHalfOpenState", c.getMaxWaitDurationInHalfOpenState().toNanos());
             v.put("transitionToStateAfterWaitDuration", c.getTransitionToStateAfterWaitDuration());
-            v.put("initialState", breaker.getState());
+            v.put("initialState", c.getInitialState());
             v.put("writableStackTraceEnabled", c.isWritableStackTraceEnabled());
             v.put("records", tried(c.getRecordExceptionPredicate()));
             v.put("ignores", tried(c.getIgnoreExceptionPredicate()));

@@ -1,4 +1,4 @@
-package resilience4j
+package yamldoc
 
 import (
 	"math/big"
@@ -7,14 +7,15 @@ import (
 	"strings"
 )
 
-// yamlType is what YAML 1.1, which Spring Boot reads, makes of a scalar without quotes.
-type yamlType int
+// Type is what YAML 1.1, which Spring Boot reads, makes of a scalar without quotes.
+type Type int
 
+// The types of a scalar.
 const (
-	yamlText yamlType = iota
-	yamlInt
-	yamlFloat
-	yamlBool
+	TypeText Type = iota
+	TypeInt
+	TypeFloat
+	TypeBool
 )
 
 // The forms of YAML 1.1's numbers, as the reader that Spring Boot uses knows them.
@@ -27,27 +28,28 @@ var (
 	floating    = regexp.MustCompile(`^([-+]?[0-9][0-9_]*\.[0-9_]*([eE][-+]?[0-9]+)?|[-+]?[0-9][0-9_]*[eE][-+]?[0-9]+|\.[0-9][0-9_]*([eE][-+]?[0-9]+)?)$`)
 )
 
-// resolve reads a scalar without quotes. Its text is then what Java shows of the value.
-func resolve(s string) scalar {
+// resolve reads a scalar without quotes as YAML 1.1 does. Its text is then what Java shows
+// of the value.
+func resolve(s string) (string, Type) {
 	switch s {
 	case "yes", "Yes", "YES", "true", "True", "TRUE", "on", "On", "ON":
-		return scalar{"true", yamlBool}
+		return "true", TypeBool
 	case "no", "No", "NO", "false", "False", "FALSE", "off", "Off", "OFF":
-		return scalar{"false", yamlBool}
+		return "false", TypeBool
 	case "", "~", "null", "Null", "NULL":
-		return scalar{"", yamlText}
+		return "", TypeText
 	case ".nan", ".NaN", ".NAN":
-		return scalar{"NaN", yamlFloat}
+		return "NaN", TypeFloat
 	case ".inf", ".Inf", ".INF", "+.inf", "+.Inf", "+.INF":
-		return scalar{"Infinity", yamlFloat}
+		return "Infinity", TypeFloat
 	}
 	bare := strings.ReplaceAll(s, "_", "")
-	number := func(digits string, base int) scalar {
+	number := func(digits string, base int) (string, Type) {
 		n, ok := new(big.Int).SetString(digits, base)
 		if !ok {
-			return scalar{s, yamlText}
+			return s, TypeText
 		}
-		return scalar{n.String(), yamlInt}
+		return n.String(), TypeInt
 	}
 	switch {
 	case decimal.MatchString(s):
@@ -62,10 +64,10 @@ func resolve(s string) scalar {
 		return number(sixties(bare), 10)
 	case floating.MatchString(s):
 		if n, err := strconv.ParseFloat(bare, 64); err == nil {
-			return scalar{javaDouble(n), yamlFloat}
+			return javaDouble(n), TypeFloat
 		}
 	}
-	return scalar{s, yamlText}
+	return s, TypeText
 }
 
 // sixties adds up 1:30, which is ninety.
