@@ -49,10 +49,10 @@ func (c *checker) inBlock(b resilience4j.Block, at resilience4j.Pos, what string
 func backoffWithoutWait() Rule {
 	return Rule{
 		ID: "backoff-without-wait", Severity: Error, Whole: true,
-		Title:  "A breaker's wait that would grow or vary, but does not",
-		Why:    "The library looks at enableExponentialBackoff and enableRandomizedWait only in a block that has waitDurationInOpenState too. Without it the wait stays what it was, a fixed minute at first.",
+		Title:  "A wait that would grow or vary, but does not",
+		Why:    "The library looks at enableExponentialBackoff and enableRandomizedWait only in a block that has waitDurationInOpenState too. Without it the wait stays what it was, a fixed minute at first. A retry needs its waitDuration for it.",
 		Source: "the library's circuit breaker configuration, 2.4.0",
-		Fix:    "write waitDurationInOpenState in the same block",
+		Fix:    "write waitDurationInOpenState (waitDuration of a retry) in the same block",
 		check: func(c *checker) {
 			for _, b := range c.breakerBlocks() {
 				for _, key := range []string{growKey, varyKey} {
@@ -62,7 +62,27 @@ func backoffWithoutWait() Rule {
 					}
 				}
 			}
+			for _, s := range c.of(resilience4j.Retry) {
+				c.waitless(s, growKey)
+				c.waitless(s, varyKey)
+			}
 		},
+	}
+}
+
+// waitless tells of a retry that switches something on and has no wait. It inherits what
+// its base switches on, so what counts is what it comes to.
+func (c *checker) waitless(s *subject, key string) {
+	if s.config || !s.sure(key) || s.on(key) || has(s.chain, "waitDuration") {
+		return
+	}
+	for _, b := range slices.Backward(s.chain) {
+		if last, there := settingIn(b, key); there {
+			if last.Value == "true" {
+				c.findIn(s, last.Origin.Pos, key+" has no effect, because waitDuration is not set")
+			}
+			return
+		}
 	}
 }
 

@@ -152,3 +152,24 @@ func TestTogetherAndInOrder(t *testing.T) {
 		t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 	}
 }
+
+// A retry that is to back off does so only with a wait of its own, wherever that stands.
+func TestRetryBacksOff(t *testing.T) {
+	const rule = "backoff-without-wait"
+	for src, want := range map[string]bool{
+		"instances: {a: {enableExponentialBackoff: true, maxAttempts: 3}}":                                                        true,
+		"instances: {a: {enableRandomizedWait: true, maxAttempts: 3}}":                                                            true,
+		"instances: {a: {enableExponentialBackoff: true, waitDuration: 1s}}":                                                      false,
+		"instances: {a: {enableExponentialBackoff: false, maxAttempts: 3}}":                                                       false,
+		"instances: {a: {enableExponentialBackoff: '${GROW}', maxAttempts: 3}}":                                                   false,
+		"configs: {default: {enableExponentialBackoff: true}}, instances: {a: {waitDuration: 1s}}":                                false,
+		"configs: {default: {enableExponentialBackoff: true, waitDuration: 1s}}, instances: {a: {maxAttempts: 5}}":                false,
+		"configs: {default: {enableExponentialBackoff: true}}, instances: {a: {maxAttempts: 5}}":                                  true,
+		"configs: {default: {enableExponentialBackoff: true}}, instances: {a: {maxAttempts: 5, enableExponentialBackoff: false}}": false,
+		"configs: {default: {waitDuration: 1s}}, instances: {a: {enableExponentialBackoff: true}}":                                false,
+	} {
+		if rules, told := found(t, "application.yml", "resilience4j.retry: {"+src+"}", lint.Options{}); slices.Contains(rules, rule) != want {
+			t.Errorf("%s: want it told %v, got\n%s", src, want, strings.Join(told, "\n"))
+		}
+	}
+}
