@@ -173,3 +173,14 @@ func TestRetryBacksOff(t *testing.T) {
 		}
 	}
 }
+
+// A config of a breaker's own name is what it is based on, and the end of it.
+func TestConfigOfOwnNameIsTheEnd(t *testing.T) {
+	const src = `resilience4j.circuitbreaker:
+  configs: {a: {baseConfig: b, slidingWindowSize: 20}, b: {ignoreExceptions: [com.shop.NotFound]}}
+  instances: {a: {ignoreExceptions: [com.shop.Refused]}}
+`
+	if rules, told := found(t, "application.yml", src, lint.Options{}); slices.Contains(rules, "list-replaced") {
+		t.Errorf("b is no base of a:\n%s", strings.Join(told, "\n"))
+	}
+}

@@ -64,6 +64,7 @@ func TestSuppression(t *testing.T) {
 		"two lines above":    {head + "  # faultline:ignore " + rule + " until May\n  failureRateThreshold: 50\n" + bad, rule + " suppression-unused"},
 		"below":              {head + bad + "\n  # faultline:ignore " + rule + " until May", rule + " suppression-unused"},
 		"no reason":          {head + bad + "  # faultline:ignore " + rule, rule + " suppression-without-reason"},
+		"one reason of two":  {head + "  # faultline:ignore " + rule + " until May\n" + bad + "  # faultline:ignore " + rule, "suppression-without-reason"},
 		"blank reason":       {head + bad + "  # faultline:ignore " + rule + "   ", rule + " suppression-without-reason"},
 		"another rule":       {head + bad + "  # faultline:ignore single-failure-opens why not", rule + " suppression-unused"},
 		"no rule":            {head + bad + "  # faultline:ignore", rule + " suppression-of-unknown-rule"},
