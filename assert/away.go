@@ -97,12 +97,11 @@ func blindOf(join trace.Join, instance string) trace.Join {
 
 // behindAway weakens a verdict about a phase in which the SUT was gone.
 func (e *evidence) behindAway(a Assertion, v Verdict) Verdict {
-	breaker, _, _ := about(a.Rule)
 	w, ok := e.window(a)
 	if !ok || clientSide(a.Rule) {
 		return v
 	}
-	for _, view := range e.views[breaker] {
+	for _, view := range e.views[a.Rule.About().Breaker] {
 		for _, b := range view.join.Blind {
 			if b.Why != whyAway || b.From >= w.Hi || b.To <= w.Lo || !harmOfDoor(a.Rule).hits(v, Check{}) || v.Result == Inconclusive || v.Result == Skipped {
 				continue

@@ -124,6 +124,32 @@ func wrongedOnce() map[string]func(*setup) {
 			s.Breaker.Waits = []time.Duration{2 * time.Second, 300 * ms, time.Second}
 			outage(s, phase{Duration: 8 * time.Second, Rate: 50, Faults: unavailable()}, phase{Duration: 4 * time.Second, Rate: 50})
 		},
+		"half-open for a time only, while probes hang": func(s *setup) {
+			s.Breaker.Wait, s.Breaker.HalfOpenMaxWait, s.SUTTimeout = 500*ms, 300*ms, time.Second
+			outage(s, phase{Duration: time.Second, Rate: 50, Faults: unavailable()}, phase{Duration: 4 * time.Second, Rate: 50, Faults: hanging()})
+			s.Phases = append(s.Phases, phase{Name: "well", Duration: 6 * time.Second, Rate: 50})
+		},
+		"half-open for a time only, and then closed, while probes hang": func(s *setup) {
+			s.Breaker.Wait, s.Breaker.HalfOpenMaxWait, s.Breaker.HalfOpenMaxWaitCloses, s.SUTTimeout = 500*ms, 300*ms, true, time.Second
+			outage(s, phase{Duration: time.Second, Rate: 50, Faults: unavailable()}, phase{Duration: 4 * time.Second, Rate: 50, Faults: hanging()})
+			s.Phases = append(s.Phases, phase{Name: "well", Duration: 6 * time.Second, Rate: 50})
+		},
+		"half-open for about as long as probes take": func(s *setup) {
+			s.Breaker.Wait, s.Breaker.HalfOpenMaxWait = 500*ms, 300*ms
+			took := func(r *fault.Rule) { r.Latency = fault.Latency{Min: 250 * ms, Max: 350 * ms} }
+			outage(s, phase{Duration: 5 * time.Second, Rate: 50, Faults: unavailable(took)}, phase{Duration: 6 * time.Second, Rate: 50, Faults: unavailable(passing, took)})
+			s.Phases = append(s.Phases, phase{Name: "well", Duration: 4 * time.Second, Rate: 50})
+		},
+		"half-open for about as long as probes take, and then closed": func(s *setup) {
+			s.Breaker.Wait, s.Breaker.HalfOpenMaxWait, s.Breaker.HalfOpenMaxWaitCloses = 500*ms, 300*ms, true
+			took := func(r *fault.Rule) { r.Latency = fault.Latency{Min: 250 * ms, Max: 350 * ms} }
+			outage(s, phase{Duration: 5 * time.Second, Rate: 50, Faults: unavailable(took)}, phase{Duration: 6 * time.Second, Rate: 50, Faults: unavailable(passing, took)})
+			s.Phases = append(s.Phases, phase{Name: "well", Duration: 4 * time.Second, Rate: 50})
+		},
+		"half-open for a time only, with few callers": func(s *setup) {
+			s.Breaker.Wait, s.Breaker.HalfOpenMaxWait = 500*ms, 300*ms
+			outage(s, phase{Duration: 4 * time.Second, Rate: 7, Faults: unavailable()}, phase{Duration: 6 * time.Second, Rate: 7})
+		},
 		"the client leaves as the dependency answers, and the service lets go": func(s *setup) {
 			s.Breaker.Window, s.Breaker.MinimumCalls, s.Breaker.FailureRate, s.Breaker.Permitted, s.Breaker.Wait = 5, 2, 20, 1, 300*ms
 			s.Pool, s.ClientTimeout, s.Propagates, s.Fallback = 1, 200*ms, true, fixed(ms/5)

@@ -290,7 +290,8 @@ func (v *view) outcome(a *admission) {
 	}
 	switch {
 	case at.Abandon != trace.None || at.Dep == trace.None:
-		a.failed = f.Abandon
+		may = f.Abandon
+		a.failed = may && !v.letGo(a)
 	case at.Outcome == trace.OutcomeReset:
 		a.failed = f.Reset
 	case at.Outcome == trace.OutcomeFIN, at.Outcome == trace.OutcomeHang:
@@ -308,6 +309,14 @@ func (v *view) outcome(a *admission) {
 		a.slow = short > v.breaker.Config.SlowDuration
 		a.slowMay = long > v.breaker.Config.SlowDuration
 	}
+}
+
+// letGo reports whether the SUT may have given an attempt up because its client left, about when
+// that happened. Whether such a call counts is not declared: Resilience4j's operators for Reactor
+// record nothing, and gobreaker a failure.
+func (v *view) letGo(a *admission) bool {
+	c, at := &a.call.Call, a.attempt
+	return leaves(c) && at.Abandon != trace.None && at.Abandon >= c.End-v.slack() && at.Abandon <= c.End+v.slack()
 }
 
 // givenUp reports whether the SUT may have given an attempt up that the dependency

@@ -174,8 +174,9 @@ func harmOfDoor(r Rule) harm {
 // behindDoor weakens a verdict about a phase in which a door was shut, and says so where
 // nothing could be decided.
 func (e *evidence) behindDoor(a Assertion, v Verdict) Verdict {
-	breaker, injector, _ := about(a.Rule)
-	if vs := e.views[breaker]; len(vs) > 0 {
+	of := a.Rule.About()
+	injector := of.Injector
+	if vs := e.views[of.Breaker]; len(vs) > 0 {
 		injector = vs[0].breaker.Injector
 	}
 	b, shut := e.shutIn(injector, a)

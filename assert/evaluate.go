@@ -168,47 +168,6 @@ func (e *evidence) blocked(r Rule, v Verdict) Verdict {
 	return v
 }
 
-// breakerOf names the breaker whose states a rule needs, or none.
-func breakerOf(r Rule) string {
-	switch r := r.(type) {
-	case Leak:
-		return r.Breaker
-	case OpenDuration:
-		return r.Breaker
-	case HalfOpenProbes:
-		return r.Breaker
-	case ReopensOnFailedProbe:
-		return r.Breaker
-	case Closes:
-		return r.Breaker
-	case NeverStuck:
-		return r.Breaker
-	case ShortLatency:
-		return r.Breaker
-	case FallbackContinuity:
-		return r.Breaker
-	case EjectionDuration:
-		return r.Breaker
-	case EjectionReturns:
-		return r.Breaker
-	case RecoveryTime:
-		return r.Breaker
-	case ReportedStateAgrees:
-		return r.Breaker
-	case HerdPeak:
-		return r.Breaker
-	case HerdSync:
-		return r.Breaker
-	case DownstreamCalls:
-		if r.When == "" || r.When == StateClosed {
-			return ""
-		}
-		return r.Breaker
-	default:
-		return ""
-	}
-}
-
 // remember notes failures that make other rules pointless.
 func (e *evidence) remember(a Assertion, v Verdict) {
 	if v.Result != Fail {

@@ -162,7 +162,13 @@ func bulkheadGoldens() []golden {
 		{name: "aggregate: bulkhead", with: both(pressed(400), places(20, 0), blind), phase: "press", rule: atOnce(20, true), want: pass},
 		{name: "aggregate: bulkhead, one too many", with: both(pressed(400), places(21, 0), blind), phase: "press", rule: atOnce(20, true), want: fail},
 		{name: "no bulkhead, and a cache", with: pressed(400), trace: cached(5), phase: "press", rule: atOnce(20, true), want: dunno},
-		{name: "aggregate: bulkhead, one too few", with: both(pressed(400), places(19, 0), blind), phase: "press", rule: atOnce(20, true), want: dunno},
+		{name: "aggregate: bulkhead, one too few", with: both(pressed(400), places(19, 0), blind), phase: "press", rule: atOnce(20, true), want: fail},
+		{name: "aggregate: bulkhead that waits", with: both(waiting(40), func(s *setup) { s.Pool = 20 }, blind), phase: "press", rule: atOnce(20, true), want: pass},
+		{name: "aggregate: bulkhead that waits, one too few", with: both(waiting(40), func(s *setup) { s.Pool = 19 }, blind), phase: "press", rule: atOnce(20, true), want: dunno},
+		{name: "aggregate: no bulkhead, and a cache", with: both(pressed(400), blind), trace: cached(5), phase: "press", rule: atOnce(20, true), want: dunno},
+		{name: "aggregate: no bulkhead, too little load, and every answer an error", with: both(pressed(160), failing, blind), phase: "press", rule: atOnce(20, false), want: dunno},
+		{name: "aggregate: bulkhead, one too few, and every answer an error", with: both(pressed(400), failing, places(19, 0), blind), phase: "press", rule: atOnce(20, true), want: fail},
+		{name: "aggregate: bulkhead, while the breaker is open", with: both(pressed(400), places(20, 0), func(s *setup) { s.Phases[1].Faults = unavailable(slowly(100 * ms)) }, blind), phase: "press", rule: atOnce(40, true), want: dunno},
 		{name: "no bulkhead, of streams", with: pressed(400), trace: func(t *trace.Trace) {
 			for i := range t.Attempts {
 				if a := &t.Attempts[i]; a.Phase == "press" {
@@ -203,6 +209,12 @@ func bulkheadGoldens() []golden {
 		}, phase: "press", rule: atOnce(20, false), want: dunno},
 		{name: "bulkhead, in a phase that did not run", phase: "nowhere", rule: atOnce(20, false), want: dunno},
 	}
+}
+
+// failing has the dependency fail, and a breaker that never minds.
+func failing(s *setup) {
+	s.Phases[1].Faults = unavailable(slowly(100 * ms))
+	s.Breaker.Window, s.Breaker.MinimumCalls = 5000, 5000
 }
 
 // limiterGoldens are about how many pass in a time.

@@ -181,55 +181,17 @@ func (e *evidence) concerns(a Assertion, c Check) bool {
 	if c.breaker == "" {
 		return true
 	}
-	breaker, injector, targets := about(a.Rule)
+	of := a.Rule.About()
 	vs := e.views[c.breaker]
 	switch {
-	case breaker != "":
-		return breaker == c.breaker
-	case injector != "":
-		return len(vs) > 0 && vs[0].breaker.Injector == injector
-	case len(targets) > 0:
-		return len(vs) > 0 && slices.ContainsFunc(targets, func(t string) bool { return e.depends(t, vs[0].breaker.Injector) })
+	case of.Breaker != "":
+		return of.Breaker == c.breaker
+	case of.Injector != "":
+		return len(vs) > 0 && vs[0].breaker.Injector == of.Injector
+	case len(of.Targets) > 0:
+		return len(vs) > 0 && slices.ContainsFunc(of.Targets, func(t string) bool { return e.depends(t, vs[0].breaker.Injector) })
 	}
 	return true
-}
-
-// about names the breaker, the injector or the targets that a rule speaks of, or
-// none of them.
-func about(r Rule) (breaker, injector string, targets []string) {
-	switch r := r.(type) {
-	case Opens:
-		return r.Breaker, "", nil
-	case StaysClosed:
-		return r.Breaker, "", nil
-	case EjectionOpens:
-		return r.Breaker, "", nil
-	case FallbackShare:
-		return r.Breaker, "", nil
-	case FallbackStaleness:
-		return r.Breaker, "", nil
-	case MetricAgrees:
-		return r.Breaker, "", nil
-	case Share:
-		return r.Breaker, "", r.Targets
-	case Latency:
-		return "", "", r.Targets
-	case AbandonedAfter:
-		return "", r.Injector, nil
-	case DownstreamCalls:
-		return r.Breaker, r.Injector, nil
-	case retryRule:
-		return "", r.dependency(), nil
-	case DownstreamConcurrency:
-		return "", r.Injector, nil
-	case DownstreamRate:
-		return "", r.Injector, r.Targets
-	case Isolation:
-		return "", "", r.Targets
-	case SLO:
-		return "", "", r.Targets
-	}
-	return breakerOf(r), "", nil
 }
 
 // void weakens a verdict by what was breached in the run; the first breach that

@@ -360,7 +360,7 @@ func (v *view) decision(vis *visit) decision {
 	all.sort()
 	slices.Sort(likely)
 	d := decision{at: Interval{all.early[n-1], all.settled[n-1]}}
-	if d.at.Hi == forever {
+	if d.at.Hi == forever || v.timedOut(vis, d.at.Hi) {
 		return decision{}
 	}
 	d.likely = Interval{d.at.Lo, max(d.at.Lo, likely[n-1])}

@@ -6,8 +6,6 @@ import (
 	"math"
 	"slices"
 	"time"
-
-	"github.com/faultline-go/faultline/breakerref"
 )
 
 // DownstreamConcurrency bounds how many attempts are under way at a dependency at once, over
@@ -31,6 +29,9 @@ import (
 // been used as well, for certain: a bulkhead of 20 that lets 10 through is as wrong as one that
 // lets 30 through. It fails only where the rate of the load asked for 1.5 times Max, for ten
 // times as long as an attempt stays, and no breaker can have kept calls away.
+//
+// All this is asked of arrivals and of the rate, so that attempts without ids do as well: what
+// asked for the dependency is then what came there, and what was refused while nothing came.
 type DownstreamConcurrency struct {
 	Injector string
 	Max      int
@@ -78,7 +79,7 @@ func (r DownstreamConcurrency) judge(e *evidence, a Assertion) Verdict {
 		out.Reason = "some of those that may have been under way together were given up, or are streams, or had waited at a shut door, or ended while this machine stood still: when the SUT let go of them is not known that well"
 		out.Remedy = "let the dependency answer before the SUT gives up"
 	case r.Reaches && sure.depth < r.Max:
-		r.unused(e, a, &out, asked, may.depth)
+		r.unused(e, a, &out, all, may.depth)
 	case asked.stay < 4*glimpse:
 		out.Reason, out.Remedy = r.tooQuick()
 	case max(asked.steady, asked.peak) < need && !r.waitedFor(e, a, all, windows):
@@ -93,23 +94,23 @@ func (r DownstreamConcurrency) judge(e *evidence, a Assertion) Verdict {
 	return out
 }
 
-// unused judges a limit that was not reached for certain.
-func (r DownstreamConcurrency) unused(e *evidence, a Assertion, out *Verdict, asked demand, may int) {
+// unused judges a limit that was not reached for certain, by as much of the phase as no breaker
+// can have kept calls away in.
+func (r DownstreamConcurrency) unused(e *evidence, a Assertion, out *Verdict, all []stint, may int) {
 	const turns = 10
+	until, breaker := e.closedUntil(r.Injector, a)
+	windows := upTo(e.windowsOf(a.Phase), until)
+	asked := e.demand(r.Injector, a.Phase, all, windows)
 	wanted, need := asked.steady, overload*float64(r.Max)
-	breaker := e.openAt(r.Injector, a)
 	switch {
 	case wanted >= need && asked.stay < 4*glimpse:
 		out.Reason, out.Remedy = r.tooQuick()
-	case breaker != "":
+	case breaker != "" && (wanted < need || asked.long < turns*asked.stay):
 		out.Reason = fmt.Sprintf("breaker %s was open in this phase, or may have been, and kept calls away", breaker)
 		out.Remedy = "ask this of a phase in which the breaker is closed"
 	case wanted < need:
 		out.Reason = fmt.Sprintf("the load asks for %s at once, %s are needed to be sure that %d are used", about1(wanted), about1(need), r.Max)
 		out.Remedy = r.harder()
-	case e.aggregate:
-		out.Reason = "attempts carry no id, so that calls which need none, as those that a cache answers, cannot be told from those that were kept away"
-		out.Remedy = "let the SUT pass traceparent (or a header or a token named in correlate.order) on to the dependency"
 	case asked.long < turns*asked.stay:
 		out.Reason = fmt.Sprintf("the phase lasts for %s, and an attempt for %s: what was under way before it may have kept places", short(asked.long), short(asked.stay))
 		out.Remedy = "make the phase longer"
@@ -177,7 +178,7 @@ func (e *evidence) demand(injector, phase string, all []stint, windows []Interva
 	if len(stays) == 0 || d.long == 0 {
 		return d
 	}
-	sends := e.asked(injector, phase)
+	sends := slices.DeleteFunc(e.asked(injector, phase), func(at time.Duration) bool { return clipped(Interval{at, at + 1}, windows) == 0 })
 	d.stay = quantile(stays, 0.5)
 	d.steady = float64(len(sends)) * float64(d.stay) / float64(d.long)
 	if half := quantile(stays, 0.1) / 2; len(ways) > 0 && quantile(ways, 0.9) < half {
@@ -212,36 +213,4 @@ func (r DownstreamConcurrency) waitedFor(e *evidence, a Assertion, all []stint, 
 	}
 	limit := float64(r.Max) * float64(span(windows))
 	return float64(waiting) >= overload*limit && float64(busy) >= 0.75*limit && limit > 0
-}
-
-// openAt names a breaker before an injector that was open in a phase, or may have been.
-func (e *evidence) openAt(injector string, a Assertion) string {
-	w, _ := e.window(a)
-	for _, b := range e.spec.Breakers {
-		open := func(v *view) bool { return v.mayBeOpen(w) }
-		if b.Injector == injector && slices.ContainsFunc(e.views[b.Name], open) {
-			return b.Name
-		}
-	}
-	return ""
-}
-
-// mayBeOpen reports whether a breaker was open or half-open in a window, or may have been. One
-// that is declared and has heard of nothing bad was not, whatever else kept calls away.
-func (v *view) mayBeOpen(w Interval) bool {
-	b := v.breaker
-	if b.Declared && b.Config.Initial == breakerref.Closed && v.fresh && !v.after() && !v.heardBad(w.Hi) {
-		return false
-	}
-	return slices.ContainsFunc(v.segs, func(s segment) bool {
-		return s.state != StateClosed && s.from.Lo < w.Hi && s.to.Hi > w.Lo
-	})
-}
-
-// heardBad reports whether a breaker may have recorded anything bad before an instant, of what
-// came to its dependency: what a limit beside it refused is no outcome that it is said to count.
-func (v *view) heardBad(before time.Duration) bool {
-	return slices.ContainsFunc(v.adm, func(a *admission) bool {
-		return !a.unreached && a.early < before && (a.failed || a.failMay || a.slow || a.slowMay)
-	})
 }

@@ -45,7 +45,7 @@ func (v *view) count(vis *visit) count {
 // unfit says why the admissions of a visit up to an instant cannot be counted,
 // or nothing.
 func (vis *visit) unfit(v *view, until time.Duration) string {
-	switch c := v.breaker.Config; {
+	switch {
 	case !vis.sure && v.after() && vis == v.visits[0]:
 		return "the door was shut before, so the breaker may have been half-open already when it opened"
 	case !vis.sure:
@@ -54,7 +54,7 @@ func (vis *visit) unfit(v *view, until time.Duration) string {
 		return "calls from before the opening arrived after the wait, and may be probes"
 	case slices.ContainsFunc(vis.late, func(a *admission) bool { return a.early <= until }):
 		return "an attempt from before the opening ended inside the visit, and breakers may count it"
-	case v.breaker.Declared && c.HalfOpenMaxWait > 0 && until-vis.half.Lo > c.HalfOpenMaxWait:
+	case v.timedOut(vis, until):
 		return "the longest half-open stay was over before the first outcome"
 	}
 	return ""

@@ -16,7 +16,8 @@ import (
 // Of an instant the age lies between the call's sending and its end, by faultline's clock, or
 // by the SUT's own, which its header Date shows, where the two are more than a second apart. An
 // answer is too old only if it is so by more than the unit in which it says its age, and the
-// time that the call took, leave open.
+// time that the call took, leave open. One that says to be older, by no more than its unit, is not
+// known to be fresh enough either.
 //
 // An answer that does not say its age is not too old, nor is it known not to be: where there
 // are any, the rule does not pass. And it passes only if an answer without a bound would have
@@ -42,7 +43,8 @@ func (r FallbackStaleness) expected() string {
 // ages sums up what the answers of the fallback say.
 type ages struct {
 	told, untold, odd int
-	ahead             int // they are of the future
+	ahead             int           // they are of the future
+	unsure            []*trace.Call // that say to be older than they may be, by less than the unit in which they do
 	old               []*trace.Call
 	oldest            Interval      // the age of the oldest
 	over              time.Duration // by how much the worst is too old
@@ -124,9 +126,12 @@ func (r FallbackStaleness) take(e *evidence, n *ages, c *trace.Call) {
 	if in.Hi > n.oldest.Hi {
 		n.oldest = Interval{max(in.Lo, 0), in.Hi}
 	}
-	if in.Lo > r.Max {
+	switch {
+	case in.Lo > r.Max:
 		n.old = append(n.old, c)
 		n.over = max(n.over, in.Lo-r.Max)
+	case age.At.IsZero() && age.For > r.Max:
+		n.unsure = append(n.unsure, c)
 	}
 }
 
@@ -170,6 +175,10 @@ func (r FallbackStaleness) conclude(n *ages, a Assertion) Verdict {
 	case n.ahead > 0:
 		out.Reason = fmt.Sprintf("%s of the future, so the clocks of the SUT and of this machine differ", wereAnswers(n.ahead))
 		out.Remedy = "set the clocks by one another, or let the SUT send the header Date"
+	case len(n.unsure) > 0:
+		out.Evidence, out.Resolution = callsOf(n.unsure), short(n.fine)
+		out.Reason = fmt.Sprintf("%s older than %s by what it says, which is no more exact than %s", wereAnswers(len(n.unsure)), short(r.Max), short(n.fine))
+		out.Remedy = "let the fallback say its age more exactly, or allow for " + short(n.fine) + " more"
 	case n.tried < fewAttempts:
 		out.Reason = fmt.Sprintf("%s sent when the dependency had given no good answer for longer than %s, %d are needed: an answer that is kept for ever would not be older yet", wereCalls(n.tried), short(r.Max), fewAttempts)
 		out.Remedy = fmt.Sprintf("let the outage last well longer than %s", short(r.Max))

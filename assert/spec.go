@@ -92,6 +92,8 @@ type Assertion struct {
 type Rule interface {
 	// Kind is the rule's key in an experiment, such as breaker.opens.
 	Kind() string
+	// About is what it speaks of.
+	About() About
 	// expected says what the rule asks, in words.
 	expected() string
 	judge(e *evidence, a Assertion) Verdict

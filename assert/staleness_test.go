@@ -86,6 +86,7 @@ func ageGoldens() []golden {
 	return []golden{
 		{name: "fallback is bounded in age", with: with(3*time.Second, 0), phase: "outage", rule: rule, want: assert.Pass},
 		{name: "fallback is kept for ever", with: with(time.Hour, 0), phase: "outage", rule: rule, want: assert.Fail},
+		{name: "fallback is kept for longer, by no more than the unit of its age", with: with(4500*ms, 0), phase: "outage", rule: rule, want: assert.Inconclusive},
 		{name: "fallback does not always say its age", with: with(3*time.Second, 7), phase: "outage", rule: rule, want: assert.Inconclusive},
 		{name: "outage is too short for an old fallback", with: with(time.Hour, 0), phase: "outage", rule: assert.FallbackStaleness{Breaker: "cb", Max: time.Minute, From: "header:Age"}, want: assert.Inconclusive},
 	}

@@ -107,6 +107,17 @@ func (e *evidence) windowsOf(phase string) []Interval {
 	return ws
 }
 
+// upTo is what of some windows lies before an instant.
+func upTo(windows []Interval, until time.Duration) []Interval {
+	var ws []Interval
+	for _, w := range windows {
+		if w.Hi = min(w.Hi, until); w.Lo < w.Hi {
+			ws = append(ws, w)
+		}
+	}
+	return ws
+}
+
 // span is how long some windows are together.
 func span(windows []Interval) time.Duration {
 	total := time.Duration(0)

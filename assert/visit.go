@@ -159,6 +159,9 @@ func (v *view) closed(vis *visit, free int) {
 	if r := v.index.rejLo[v.rejectedFrom(vis.probes[0].hi)]; v.after() {
 		lo = max(lo, r) // What came of calls that met a shut door, before that rejection, did not close it.
 	}
+	if c := v.breaker.Config; c.HalfOpenMaxWaitCloses && v.timedOut(vis, hi) {
+		lo = min(lo, vis.half.Lo+c.HalfOpenMaxWait)
+	}
 	lo = min(max(lo, vis.half.Lo), hi)
 	if r := v.index.rejLo[v.rejectedFrom(vis.probes[len(vis.probes)-1].hi)]; r > vis.half.Hi {
 		lo = max(lo, min(r, hi))
@@ -167,6 +170,25 @@ func (v *view) closed(vis *visit, free int) {
 	if d := v.decision(vis); d.end == StateClosed && vis.fit() && !vis.several {
 		vis.tight = Interval{min(max(lo, d.likely.Lo), hi), min(max(lo, d.likely.Hi), hi)}
 	}
+}
+
+// firstBad is the earliest instant at which an outcome of a visit may have counted against
+// the dependency.
+func (v *view) firstBad(vis *visit) time.Duration {
+	first := forever
+	for _, a := range slices.Concat(vis.probes, vis.maybe, vis.late) {
+		if v.bad(a) {
+			first = min(first, a.early)
+		}
+	}
+	return first
+}
+
+// timedOut reports whether the declared breaker may have left half-open by its timer, and
+// so without any outcome, before t.
+func (v *view) timedOut(vis *visit, t time.Duration) bool {
+	most := v.breaker.Config.HalfOpenMaxWait
+	return v.breaker.Declared && most >= time.Millisecond && t-vis.half.Lo >= most
 }
 
 // reopened ends a visit in OPEN, unless the reference says that its first
@@ -184,14 +206,8 @@ func (v *view) reopened(vis *visit) {
 	for _, a := range vis.probes {
 		lo, likely = max(lo, a.lo), max(likely, a.settle)
 	}
-	firstBad := forever
-	for _, a := range slices.Concat(vis.probes, vis.maybe, vis.late) {
-		if v.bad(a) {
-			firstBad = min(firstBad, a.early)
-		}
-	}
-	if firstBad < forever {
-		lo = max(lo, firstBad)
+	if bad := v.firstBad(vis); bad < forever && !v.timedOut(vis, bad) {
+		lo = max(lo, bad)
 	}
 	hi := vis.settled
 	for _, a := range vis.late {

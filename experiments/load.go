@@ -49,6 +49,7 @@ type reader struct {
 	dialled   []yamldoc.Value // upstreams whose connections are passed on
 	order     yamldoc.Value   // correlate.order
 	tokens    bool            // a target holds the identity of its call
+	noTimeout bool            // load.timeout could not be read
 	noRate    bool            // load.rate could not be read, so that it is absent proves nothing
 	noClasses bool            // likewise load.classify
 	shared    []yamldoc.Value // where breakers are said to be shared

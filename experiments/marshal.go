@@ -165,6 +165,11 @@ func putConfig(o *yamldoc.Out, c breakerref.Config) {
 	slow.Put("rate", percentText(c.SlowRate))
 	slow.Put("over", c.SlowDuration)
 	o.Put("slow_calls", slow)
+	half := &yamldoc.Out{}
+	half.PutIf(c.AutoHalfOpen, "automatic", true)
+	half.PutIf(c.HalfOpenMaxWait > 0, "max_wait", c.HalfOpenMaxWait)
+	half.PutIf(c.HalfOpenMaxWaitCloses, "then", thenClosed)
+	o.PutIf(c.AutoHalfOpen || c.HalfOpenMaxWait > 0, "half_open", half)
 }
 
 func percentText(p float32) string {

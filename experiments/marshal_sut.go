@@ -65,6 +65,7 @@ func putService(o *yamldoc.Out, r *Reference) {
 	}
 	o.Put("failure", r.Failure.Words())
 	o.Put("timeout", r.Timeout)
+	o.PutIf(r.Cancels, "cancels", true)
 	if r.Fallback != nil {
 		o.Put("fallback", respondOut(*r.Fallback))
 	}

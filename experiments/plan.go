@@ -84,6 +84,7 @@ type Reference struct {
 	Breaker  breakerref.Config `json:"breaker" yaml:"breaker"`
 	Failure  match.Failure     `json:"failure" yaml:"failure"`
 	Timeout  time.Duration     `json:"timeout" yaml:"timeout"`                       // of its client towards the dependency
+	Cancels  bool              `json:"cancels,omitempty" yaml:"cancels,omitempty"`   // a client that leaves ends its call, and no outcome is recorded; false: it changes nothing
 	Fallback *fault.Respond    `json:"fallback,omitempty" yaml:"fallback,omitempty"` // nil: 503 when rejected, 502 when the dependency failed
 
 	Model *Model `json:"model,omitempty" yaml:"model,omitempty"` // another breaker that decides in place of Breaker; nil: Breaker does

@@ -2,6 +2,7 @@ package experiments
 
 import (
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -38,7 +39,7 @@ func (r *reader) breaker(name string, v yamldoc.Value) {
 	}
 	b.LateDropped = m.Get("late_outcomes").OneOf(lateCounted, lateCounted, lateDropped) == lateDropped
 	r.refuseUnjoined(m.Get("injector"), b.Injector, "no breaker can be judged there")
-	b.Config, b.Declared = breakerConfig(m)
+	b.Config, b.Declared = r.breakerConfig(m)
 	b.Config.Name = name
 	b.Targets = r.breakerTargets(m, b.Injector)
 	r.ejection(m.Get("ejection"), &b)
@@ -94,7 +95,10 @@ func (r *reader) dependents(m *yamldoc.Map, injector string) []string {
 
 // breakerConfig reads a breaker's numbers and reports whether any was given. What
 // is not given is Resilience4j's default.
-func breakerConfig(m *yamldoc.Map) (breakerref.Config, bool) {
+func (r *reader) breakerConfig(m *yamldoc.Map) (breakerref.Config, bool) {
+	if from := m.Get("from"); from.Exists() {
+		return r.from(m, from), true
+	}
 	c := breakerref.Default()
 	readWindow(&c, m.Get("window"))
 	c.MinimumCalls = m.Get("minimum_calls").Count(c.MinimumCalls, 1)
@@ -105,12 +109,28 @@ func breakerConfig(m *yamldoc.Map) (breakerref.Config, bool) {
 	c.SlowRate = percent(slow.Get("rate"), c.SlowRate)
 	c.SlowDuration = slow.Get("over").Duration(c.SlowDuration)
 	slow.Done()
-	declared := false
-	for _, key := range []string{"window", "minimum_calls", "failure_rate", "wait", "permitted_calls", "slow_calls"} {
-		declared = declared || m.Has(key)
-	}
-	return c, declared
+	readHalfOpen(&c, m.Get("half_open"))
+	return c, slices.ContainsFunc(numberKeys(), m.Has)
 }
+
+// readHalfOpen reads what a timer does to a breaker that is not closed.
+func readHalfOpen(c *breakerref.Config, v yamldoc.Value) {
+	m := v.Map("{max_wait: 10s, then: open}")
+	defer m.Done()
+	most, then := m.Get("max_wait"), m.Get("then")
+	c.AutoHalfOpen = m.Get("automatic").Bool(false)
+	c.HalfOpenMaxWait = wholeMillis(most, most.Duration(0))
+	c.HalfOpenMaxWaitCloses = then.OneOf(thenOpen, thenOpen, thenClosed) == thenClosed
+	if then.Exists() && !most.Exists() {
+		m.Lacks(then, []string{"max_wait"}, "after which time? give max_wait, such as 10s")
+	}
+}
+
+// What a breaker becomes that was half-open for too long.
+const (
+	thenOpen   = "open"
+	thenClosed = "closed"
+)
 
 // readOpenWait reads how long a breaker stays open: always the same, longer with each
 // opening in a row, or by chance. Resilience4j has no breaker of both kinds.

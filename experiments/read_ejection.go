@@ -1,9 +1,11 @@
 package experiments
 
 import (
+	"math"
 	"time"
 
 	"github.com/faultline-go/faultline/assert"
+	"github.com/faultline-go/faultline/breakerref/model"
 	"github.com/faultline-go/faultline/internal/yamldoc"
 )
 
@@ -15,6 +17,15 @@ type Eject struct {
 	Max   time.Duration `json:"max" yaml:"max"`     // at most
 	Tick  time.Duration `json:"tick" yaml:"tick"`   // how often it looks whether one is over
 	Share float64       `json:"max_ejected" yaml:"max_ejected"`
+}
+
+// Config is the model that the reference service ejects by: Envoy's, with one host.
+func (e *Eject) Config() model.Config {
+	c, _ := model.Preset("envoy") // There is one of that name.
+	c.Trip.Failures = e.After
+	c.Open.Wait, c.Open.MaxWait, c.Open.Interval = e.Base, e.Max, e.Tick
+	c.Hosts = model.Hosts{Count: 1, MaxEjected: int(math.Round(e.Share * 100))}
+	return c
 }
 
 // ejection reads of a breaker that it ejects and returns a host.

@@ -30,6 +30,7 @@ func (r *reader) load(m *yamldoc.Map) {
 	r.classify(m.Get("classify"))
 	r.reasons(m.Get("reasons"))
 	m.Done()
+	r.noTimeout = !m.Exists() || m.Misspelt("timeout")
 	r.noRate = !m.Exists() || m.Misspelt("rate")
 	r.noClasses = !m.Exists() || flawed()
 }

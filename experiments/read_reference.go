@@ -31,6 +31,7 @@ func (r *reader) service(m *yamldoc.Map, name string) *Reference {
 		Injector: r.injectors.referOr(m.Get("injector")),
 		Failure:  httpFailure(m.Get("failure")),
 		Timeout:  m.Get("timeout").Duration(2 * time.Second),
+		Cancels:  m.Get("cancels").Bool(false),
 		Pool:     m.Get("pool").Count(0, 1),
 		Defect:   m.Get("defect").OneOf("", Defects()...),
 		Model:    readModel(m),
@@ -38,7 +39,7 @@ func (r *reader) service(m *yamldoc.Map, name string) *Reference {
 		Policies: policies(m),
 	}
 	b := m.Get("breaker").Map("{window: 10, wait: 5s}")
-	ref.Breaker, _ = breakerConfig(b)
+	ref.Breaker, _ = r.breakerConfig(b)
 	ref.Breaker.Name = name
 	b.Done()
 	if ref.Ejection = eject(m.Get("ejection")); ref.Ejection != nil && b.Exists() {
@@ -70,6 +71,7 @@ func (ref *Reference) refuseNoDefect(m *yamldoc.Map) {
 		{d.Needs.Order, ref.Order != nil, "order"},
 		{d.Needs.Cache, ref.Cache != nil, "cache"},
 		{d.Needs.Paging, ref.Paging != nil, "paging"},
+		{d.Needs.Cancels, ref.Cancels, "cancels"},
 	} {
 		if n.needed && !n.there {
 			m.Lacks(v, []string{n.key}, "%s needs %s to go wrong with", ref.Defect, n.key)
@@ -127,7 +129,7 @@ func (r *reader) route(v yamldoc.Value, earlier []Route) Route {
 // serviceKeys are the keys that service reads.
 func serviceKeys() []string {
 	return []string{
-		"injector", "breaker", "model", "failure", "timeout", "fallback", "cache", "pool",
+		"injector", "breaker", "model", "failure", "timeout", "cancels", "fallback", "cache", "pool",
 		"retry", "rate_limiter", "time_limiter", "bulkhead", "ejection", "order", "rejections_fail", "paging", "defect",
 	}
 }

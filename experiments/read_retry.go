@@ -198,7 +198,7 @@ func (a *assertion) cancels(v yamldoc.Value) assert.Rule {
 	defer m.Done()
 	rule := assert.CancelPropagates{Injector: a.at(m), Within: m.Need("within").Duration(0)}
 	p, ok := a.plan.phase(a.in)
-	if !ok || rule.Injector == "" || rule.Within == 0 || a.noPhases || a.injectors.vague[rule.Injector] || a.passesTCP(rule.Injector) {
+	if !ok || rule.Injector == "" || rule.Within == 0 || a.noPhases || a.noTimeout || a.injectors.vague[rule.Injector] || a.passesTCP(rule.Injector) {
 		return rule
 	}
 	timeout := yamldoc.FormatDuration(a.plan.Timeout)

@@ -43,6 +43,7 @@ func serviceSchema() keys {
 		"model":    modelSchema(),
 		"failure":  some(ref(failureDef)),
 		"timeout":  ref(durationDef),
+		"cancels":  boolean(),
 		"fallback": object(answerSchema()),
 		"cache":    object(keys{"answers": count(1), "max_age": ref(durationDef)}, "answers"),
 		"pool":     count(1),
@@ -103,6 +104,11 @@ func numbersSchema() keys {
 		"wait":            waitSchema(apart("factor", "jitter")),
 		"permitted_calls": count(1),
 		"slow_calls":      object(keys{"rate": ref(shareDef), "over": ref(durationDef)}),
+		"half_open": object(keys{"automatic": boolean(), "max_wait": ref(durationDef), "then": oneOf(thenOpen, thenClosed)}).
+			with("dependentRequired", map[string][]string{"then": {"max_wait"}}),
+		"from": object(keys{
+			"resilience4j": ref(textDef), "instance": ref(textDef), "profiles": {"type": "array", "items": ref(textDef)}, "env": named(ref(textDef)),
+		}, "resilience4j"),
 	}
 }
 

@@ -35,7 +35,7 @@ var part = regexp.MustCompile(`^(|.*\.)(outlier_detection|outlierDetection|circu
 // Read reads the documents of a file. The error has everything that is wrong, one problem
 // a line, each with its place.
 func Read(file string, src []byte) ([]Policy, error) {
-	docs, err := yamldoc.Properties(file, src)
+	docs, err := yamldoc.SpringProperties(file, src)
 	if err != nil {
 		return nil, err
 	}

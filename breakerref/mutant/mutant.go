@@ -56,6 +56,7 @@ type Needs struct {
 
 	Retry, TimeLimiter, Bulkhead, Limiter, Cache, Paging bool
 
+	Cancels  bool // a client that leaves ends its call
 	LimitKey bool // a rate limiter for each value of a header
 	Order    bool // policies that nest otherwise than they do where nobody says how
 }

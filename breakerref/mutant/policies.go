@@ -21,6 +21,7 @@ type Policies struct {
 	Bulkhead    *bulkhead.SemaphoreConfig
 	TimeLimiter *timelimit.Config
 	Timeout     time.Duration // of one attempt; 0: none
+	Cancels     bool          // a client that leaves ends its call
 
 	MaxAge time.Duration // of an answer that is kept; 0: no limit
 
@@ -30,7 +31,7 @@ type Policies struct {
 // Set sets the policies of a service wrongly, if it has those that the mutant is about.
 func (m Mutant) Set(p *Policies) {
 	n := m.Needs
-	missing := n.Retry && p.Retry == nil || n.Bulkhead && p.Bulkhead == nil || n.TimeLimiter && p.TimeLimiter == nil
+	missing := n.Cancels && !p.Cancels || n.Retry && p.Retry == nil || n.Bulkhead && p.Bulkhead == nil || n.TimeLimiter && p.TimeLimiter == nil
 	if m.Around.Policies != nil && !missing {
 		m.Around.Policies(p)
 	}
@@ -59,8 +60,10 @@ const (
 	isolates   = "isolation"
 	calls      = "downstream.calls"
 	forbidden  = "fallback.forbidden"
+	propagates = "cancel.propagates"
 	latency    = "latency"
 	stale      = "cached.share" // of a class cached that the experiment has
+	ages       = "fallback.staleness"
 	continues  = "fallback.continuity"
 )
 
@@ -109,7 +112,10 @@ func timeouts() []Mutant {
 	}
 	limited := policy(PartTimeout, baseTimeLimit, "time_limit_leaks", "answers at its time limit and lets the attempt go on",
 		Around{Policies: func(p *Policies) { p.TimeLimiter.CancelRunningFuture = false }}, Needs{TimeLimiter: true}, abandons)
+	clings := policy(PartTimeout, Resilience4j, "cancel_ignored", "goes on with calls whose clients have left, where these are to end them",
+		Around{Policies: func(p *Policies) { p.Cancels = false }}, Needs{Cancels: true}, propagates)
 	return []Mutant{
+		clings,
 		of("no_timeout", "waits for the dependency without end", Around{NoTimeout: true}),
 		of("timeout_doubled", "waits for the dependency twice as long as it should", Around{Policies: func(p *Policies) { p.Timeout *= 2 }}),
 		of("timeout_halved", "waits for the dependency half as long as it should", Around{Policies: func(p *Policies) { p.Timeout /= 2 }}),
@@ -164,7 +170,7 @@ func fallingBack() []Mutant {
 		of("fallback_always", "answers with the fallback although the dependency did", Around{FallbackAlways: true}, fallbacks),
 		of("empty_200", "has nothing to fall back to, and serves an empty list as a success", Around{EmptyFallback: true}, fallbacks),
 		policy(PartFallback, Resilience4j, "cache_without_bound", "serves what it has kept however old it is",
-			Around{Policies: func(p *Policies) { p.MaxAge = 0 }}, Needs{Cache: true}, stale),
+			Around{Policies: func(p *Policies) { p.MaxAge = 0 }}, Needs{Cache: true}, stale, ages),
 		paging("page_lost", "loses a page when its source switches", "skip"),
 		paging("page_repeated", "sends a page twice when its source switches", "repeat"),
 		paging("page_rewound", "begins the list anew when its source switches, and does not say so", "rewind"),

@@ -125,7 +125,7 @@ func (b *breaker) conclude(p permit, out outcome) outcome {
 	took := b.now().Sub(p.start)
 	n := note{took: took}
 	switch {
-	case out.cause == stopping:
+	case out.cause.nothing():
 		b.end(p, note{}, b.decider.Release)
 		return out
 	case out.cause.rejection() && !b.rejectionsFail:
@@ -261,7 +261,7 @@ func counts(f match.Failure, rejectionsFail bool, out outcome, took time.Duratio
 	switch out.cause {
 	case full, limited, crowded:
 		return rejectionsFail
-	case refused, stopping:
+	case refused, stopping, left:
 		return false
 	default:
 	}

@@ -40,6 +40,9 @@ func (c *call) within(ctx context.Context) *call {
 // errLate ends the context of a call that its time limiter has given up and cancels.
 var errLate = errors.New("the time limit is over")
 
+// errLeft ends the context of a call whose client has left, where that ends it.
+var errLeft = errors.New("the client has left")
+
 // ended says why the context of the call is over.
 func (c *call) ended() cause {
 	switch {
@@ -47,6 +50,8 @@ func (c *call) ended() cause {
 		return stopping
 	case errors.Is(context.Cause(c.ctx), errLate):
 		return late
+	case errors.Is(context.Cause(c.ctx), errLeft):
+		return left
 	}
 	return timeout
 }

@@ -78,6 +78,8 @@ func (d Defect) check(s Service) error {
 		return fmt.Errorf("the defect %s needs a bulkhead", d)
 	case m.Needs.Limiter && s.RateLimiter == nil:
 		return fmt.Errorf("the defect %s needs a rate limiter", d)
+	case m.Needs.Cancels && !s.Cancels:
+		return fmt.Errorf("the defect %s needs a service that ends the calls of clients that leave", d)
 	case m.Needs.Cache && s.CacheGood == 0:
 		return fmt.Errorf("the defect %s needs a cache", d)
 	case m.Needs.Paging && s.Paging == nil:
@@ -142,7 +144,7 @@ func (d Defect) of(s Service) Service {
 func mispoliced(s Service, m mutant.Mutant) Service {
 	p := mutant.Policies{
 		Retry: cloned(s.Retry), Budget: s.RetryBudget, LimitKey: s.RateLimitKey,
-		Bulkhead: cloned(s.Bulkhead), TimeLimiter: cloned(s.TimeLimiter), Timeout: s.Timeout, MaxAge: s.CacheMaxAge,
+		Bulkhead: cloned(s.Bulkhead), TimeLimiter: cloned(s.TimeLimiter), Timeout: s.Timeout, Cancels: s.Cancels, MaxAge: s.CacheMaxAge,
 	}
 	again := Retried{Full: true, Limited: true}
 	if s.Retried != nil {
@@ -152,7 +154,7 @@ func mispoliced(s Service, m mutant.Mutant) Service {
 	m.Set(&p)
 	again.Methods, again.Refusals, again.HeedAfter = p.Methods, p.Refused, p.HeedAfter
 	s.Retry, s.RetryBudget, s.RateLimitKey = p.Retry, p.Budget, p.LimitKey
-	s.Bulkhead, s.TimeLimiter, s.Timeout, s.CacheMaxAge = p.Bulkhead, p.TimeLimiter, p.Timeout, p.MaxAge
+	s.Bulkhead, s.TimeLimiter, s.Timeout, s.Cancels, s.CacheMaxAge = p.Bulkhead, p.TimeLimiter, p.Timeout, p.Cancels, p.MaxAge
 	if s.Retry != nil {
 		s.Retried = &again
 	}

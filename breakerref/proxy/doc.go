@@ -54,8 +54,10 @@
 //
 // A client that leaves changes nothing: the call goes on, and its outcome counts.
 // So it is in a blocking service whose method carries Resilience4j's annotation,
-// since nobody interrupts its thread. Only Close cancels calls; their permissions
-// are released, without an outcome.
+// since nobody interrupts its thread. With Cancels it ends the call, whose permission
+// is released, without an outcome, as Resilience4j's operators for Reactor do when a
+// subscriber cancels; work that a TimeLimiter cannot cancel runs on. Close cancels all
+// calls in the same way.
 //
 // # Policies
 //

@@ -2,9 +2,7 @@ package proxy
 
 import (
 	"cmp"
-	"math"
 	"net/http"
-	"strconv"
 	"sync"
 	"time"
 
@@ -66,25 +64,17 @@ func (l *rateLimiting) take(c *call) (limit.Decision, error) {
 	return l.keyed.Take(l.now(), key, 1)
 }
 
-// writeLimited tells a client that it asks too often, and when it may ask again. Times
-// are in whole seconds, rounded up: that is all that Retry-After has room for.
+// writeLimited tells a client that it asks too often, and when it may ask again.
 func writeLimited(w http.ResponseWriter, d *limit.Decision, wrong mutant.Around) {
-	if d.RetryAfter != limit.Never && !wrong.NoRetryAfter {
-		w.Header().Set("Retry-After", wholeSeconds(d.RetryAfter))
-	}
-	tellLimit(w.Header(), d)
+	tellLimit(w.Header(), d, !wrong.NoRetryAfter)
 	writeNone(w, cmp.Or(wrong.LimitStatus, http.StatusTooManyRequests), "the rate limiter does not permit further calls")
 }
 
 // tellLimit puts the state of a rate limiter into the headers of an answer.
-func tellLimit(h http.Header, d *limit.Decision) {
-	h.Set("X-Ratelimit-Limit", strconv.Itoa(d.Limit))
-	h.Set("X-Ratelimit-Remaining", strconv.Itoa(d.Remaining))
-	h.Set("X-Ratelimit-Reset", wholeSeconds(d.Reset))
-}
-
-func wholeSeconds(d time.Duration) string {
-	return strconv.FormatFloat(math.Ceil(d.Seconds()), 'f', 0, 64)
+func tellLimit(h http.Header, d *limit.Decision, again bool) {
+	for _, told := range d.Headers(again) {
+		h.Set(told.Name, told.Value)
+	}
 }
 
 // limiting is a ResponseWriter whose answer tells the state of a rate limiter. It does so
@@ -96,6 +86,6 @@ type limiting struct {
 
 // WriteHeader is called for every answer.
 func (l *limiting) WriteHeader(status int) {
-	tellLimit(l.Header(), l.state)
+	tellLimit(l.Header(), l.state, false)
 	l.ResponseWriter.WriteHeader(status)
 }

@@ -88,7 +88,7 @@ func (l *retrying) again(c *call, out outcome) bool {
 	only := l.only
 	switch {
 	case only == nil:
-		return !out.good() && out.cause != refused
+		return !out.good() && out.cause != refused && out.cause != left
 	case len(only.Methods) > 0 && !slices.Contains(only.Methods, c.method):
 		return false
 	}
@@ -99,7 +99,7 @@ func (l *retrying) again(c *call, out outcome) bool {
 		return only.Full
 	case limited, crowded:
 		return only.Limited
-	case stopping:
+	case stopping, left:
 		return false
 	default:
 	}

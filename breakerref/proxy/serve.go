@@ -32,8 +32,8 @@ const (
 	StatePath  = "/-/state"
 )
 
-// serve answers a request. Calls to the dependency end with base, not with the
-// request's own context, which ends when the client leaves.
+// serve answers a request. Calls to the dependency end with base, and with the request's
+// own context, which ends when the client leaves, only where the service says so.
 func (p *Proxy) serve(base context.Context, w http.ResponseWriter, r *http.Request) {
 	at, err := p.pick(r)
 	if err != nil {
@@ -61,8 +61,15 @@ func (p *Proxy) serve(base context.Context, w http.ResponseWriter, r *http.Reque
 		writeCanned(w, canned, SourcePrimary)
 		return
 	}
+	ctx := base
+	if s.Cancels {
+		with, cancel := context.WithCancelCause(base)
+		defer cancel(nil)
+		defer context.AfterFunc(r.Context(), func() { cancel(errLeft) })()
+		ctx = with
+	}
 	c := &call{
-		base: base, ctx: base, number: s.calls.Add(1) - 1,
+		base: base, ctx: ctx, number: s.calls.Add(1) - 1,
 		method: r.Method, url: r.URL, header: p.onward(r.Header), body: body,
 		spawn: p.active.Go, // The request is active until it is answered.
 	}

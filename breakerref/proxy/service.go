@@ -24,6 +24,7 @@ type Service struct {
 	Model    *model.Config     // another breaker that decides in place of Breaker, whose Name remains; nil: Breaker decides
 	Failure  match.Failure     // what the breaker counts; the zero value counts nothing
 	Timeout  time.Duration     // of one attempt, up to the end of its answer; 0: none
+	Cancels  bool              // a client that leaves ends its call, and no outcome is recorded; false: it changes nothing
 
 	Policies
 

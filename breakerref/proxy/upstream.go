@@ -26,6 +26,7 @@ const (
 	eof      cause = "eof"
 	late     cause = "given up by the time limiter"
 	stopping cause = "the proxy is stopping"
+	left     cause = "its client has left" // and the call with it
 
 	// The call was not made. Neither counts unless the service says so.
 	full    cause = "the bulkhead is full"
@@ -36,6 +37,9 @@ const (
 	nobody      cause = "connection refused"
 	unreachable cause = "unreachable"
 )
+
+// nothing reports whether the call ended without an outcome.
+func (c cause) nothing() bool { return c == stopping || c == left }
 
 // rejection reports whether a policy inside of the breaker refused the call.
 func (c cause) rejection() bool { return c == full || c == limited || c == crowded }

@@ -97,7 +97,7 @@ func documents(name string, src []byte) ([][]prop, error) {
 	if strings.HasSuffix(strings.ToLower(name), ".properties") {
 		return readProperties(name, src)
 	}
-	docs, err := yamldoc.Properties(name, src)
+	docs, err := yamldoc.SpringProperties(name, src)
 	if err != nil {
 		return nil, err
 	}

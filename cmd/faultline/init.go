@@ -47,16 +47,15 @@ numbers of the breaker are taken from a Resilience4j file or from flags. What is
 written has passed "faultline plan": a right service passes every assertion, a wrong
 one fails. What no load can decide of your breaker is left out, with the reason.
 
-Without --url on a terminal, or with --ask, it asks. FILE is ` + initFile + ` if it is
+Without --url on a terminal, or with --ask, it asks for all that follows. FILE is ` + initFile + ` if it is
 not given, - is standard output; a file that is there is never changed.
 
 Your service has to call the dependency at the address of --injector. With --command
 it is started for the run, and --dependency-env names the variable by which it is
 told that address.`,
-		Example: `  faultline init
-  faultline init --url http://127.0.0.1:8080/checkout --config application.yml --instance payments
-  faultline init checkout.yaml --url http://127.0.0.1:8080/checkout --method POST --body '{"order":1}' --primary PAID --fallback QUEUED \
-    --command 'java -jar app.jar' --dependency-env PAYMENTS_URL --ready /actuator/health --config src/main/resources/application.yml`,
+		Example: `  faultline init --url http://127.0.0.1:8080/checkout --config application.yml --instance payments
+  faultline init checkout.yaml --url http://127.0.0.1:8080/checkout --method POST --body '{"order":1}' --primary PAID --fallback QUEUED
+  faultline init - --url http://127.0.0.1:8080/checkout --command ./checkout --dependency-env PAYMENTS_URL --wait 10s`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			f.file = initFile

@@ -31,6 +31,7 @@ type targetFlags struct {
 	slowOver  timespan
 	slowRate  percent
 	timeout   timespan
+	cancels   bool
 	status    int
 	body      string
 	fallback  bool // there is one
@@ -86,6 +87,7 @@ func (f *targetFlags) register(flags *pflag.FlagSet) {
 	flags.Var(&f.model, "model", "another breaker in place of Resilience4j's, with its own defaults, which the flags above change; `NAME` is "+strings.Join(f.model.allowed, ", "))
 	flags.IntVar(&f.failures, "failures", 0, "failures that open a --model which counts them")
 	flags.Var(&f.timeout, "timeout", "patience with the dependency, up to the end of its answer; 0s is without end")
+	flags.BoolVar(&f.cancels, "cancels", false, "a client that leaves ends its call to the dependency, and no breaker hears of an outcome")
 	flags.IntVar(&f.status, "fallback-status", http.StatusOK, "status of the fallback")
 	flags.StringVar(&f.body, "fallback-body", "", "answer of the fallback; without it and --fallback-status there is no fallback")
 	flags.StringVar(&f.secondary, "secondary", "", "`URL` of a second source, asked before the fallback")
@@ -125,7 +127,7 @@ func (f *targetFlags) config() (proxy.Config, error) {
 	b, fileErr := f.breaker()
 	other, modelErr := f.modelOf()
 	main := proxy.Service{
-		Upstream: f.upstream, Breaker: b, Model: other, Failure: match.DefaultFailure(), Timeout: time.Duration(f.timeout),
+		Upstream: f.upstream, Breaker: b, Model: other, Failure: match.DefaultFailure(), Timeout: time.Duration(f.timeout), Cancels: f.cancels,
 		Pool: f.pool, Policies: f.policy.policies(),
 	}
 	cfg := proxy.Config{Addr: f.listen, Service: main, Workers: f.workers, Actuator: f.actuator, Instances: f.instances}

@@ -74,6 +74,7 @@ func TestTargetFlagsWork(t *testing.T) {
 		"--slow-over 1s":                func(c *proxy.Config) { c.Breaker.SlowDuration = time.Second },
 		"--slow-rate 50%":               func(c *proxy.Config) { c.Breaker.SlowRate = 50 },
 		"--timeout 300ms":               func(c *proxy.Config) { c.Timeout = 300 * time.Millisecond },
+		"--cancels":                     func(c *proxy.Config) { c.Cancels = true },
 		"--fallback-status 203":         func(c *proxy.Config) { c.Fallback = &proxy.Answer{Status: 203} },
 		"--fallback-body x":             func(c *proxy.Config) { c.Fallback = &proxy.Answer{Status: 200, Body: "x"} },
 		"--pool 8":                      func(c *proxy.Config) { c.Pool = 8 },

@@ -112,7 +112,7 @@ func TestWhatIsWrongIsTold(t *testing.T) {
 		{Name: "blamed", Verdict: calibrate.VerdictFail, Reason: "opens: expected this, observed that"},
 		{Name: "unclear", Verdict: calibrate.VerdictInconclusive, Reason: "opens: too few calls"},
 	}
-	r.FalseAlarms, r.Inconclusive = 1, 1
+	r.FalseAlarms, r.Inconclusive, r.Unplayed = 1, 1, []string{"unplayable"}
 	var text strings.Builder
 	if err := r.WriteText(&text); err != nil {
 		t.Fatal(err)

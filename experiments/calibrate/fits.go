@@ -10,7 +10,12 @@ import (
 
 // baseOf is the model of the breaker that a plan's service has.
 func baseOf(plan *experiments.Plan) string {
-	if ref := plan.SUT.Reference; ref != nil && ref.Model != nil {
+	switch ref := plan.SUT.Reference; {
+	case ref == nil:
+		return mutant.Resilience4j
+	case ref.Ejection != nil:
+		return "envoy"
+	case ref.Model != nil:
 		return ref.Model.Preset
 	}
 	return mutant.Resilience4j
@@ -60,6 +65,7 @@ func around(n mutant.Needs, ref *experiments.Reference) bool {
 		{n.Order, ref.Order != nil},
 		{n.Cache, ref.Cache != nil},
 		{n.Paging, ref.Paging != nil},
+		{n.Cancels, ref.Cancels},
 	} {
 		if of.needed && !of.there {
 			return false

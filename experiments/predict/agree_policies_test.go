@@ -1,6 +1,7 @@
 package predict_test
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 	"testing"
@@ -22,7 +23,7 @@ sut:
     PART
 injectors: { payments: { stub: { status: 200, latency: 20ms } } }
 load:
-  timeout: 4s
+  timeout: PATIENCE
   max_in_flight: 500
   targets:
     - { name: a, path: "/a", headers: { X-Tenant: a } }
@@ -106,6 +107,7 @@ func apart(foreseen, ran map[string]int, spare int) (out []string) {
 
 // What is foreseen of a service with policies is what a run of it comes to.
 func TestPoliciesAgreeWithTheRun(t *testing.T) {
+	patience := map[string]string{"clients that leave": "200ms", "clients that leave, and the call with them": "200ms", "clients that leave amid retries": "200ms"}
 	for name, c := range map[string]struct {
 		part, declared, fault, load string
 		spare                       int
@@ -139,28 +141,31 @@ func TestPoliciesAgreeWithTheRun(t *testing.T) {
 		"time limit around a retry":   {"time_limiter: 300ms\n    retry: { attempts: 4, wait: 100ms }\n    order: [breaker, time_limiter, retry]", never, fails, one, 0},
 		"all of them": {"time_limiter: 300ms\n    retry: { attempts: 2, wait: 10ms }\n    bulkhead: { max: 5, wait: 100ms }\n    rate_limiter: { kind: sliding_log, limit: 25 }\n" +
 			"    order: [rate_limiter, bulkhead, retry, breaker, time_limiter]", opens, slowly, "load: { calls: 40, concurrency: 8 }", 1},
-		"cache":                         {"cache: { answers: 10 }", opens, fails, one, 0},
-		"cache of one":                  {"cache: { answers: 1 }", opens, fails, one, 0},
-		"cache with an age":             {"cache: { answers: 10, max_age: 3s }", never, fails, "load: { calls: 20, gap: 200ms }", 1},
-		"gobreaker":                     {"model: { preset: gobreaker, failures: 5, wait: 1s, permitted_calls: 2 }", "window: 5", fails, one, 0},
-		"undeclared gobreaker":          {"model: { preset: gobreaker, failures: 5, wait: 1s, permitted_calls: 2 }", "", fails, one, 0},
-		"opossum":                       {"model: { preset: opossum, wait: 1s }", "window: 10s", fails, one, 0},
-		"cockatiel":                     {"model: { preset: cockatiel-consecutive, wait: 1s }", "window: 5", fails, "load: { calls: 40, concurrency: 4 }", 1},
-		"pybreaker":                     {"model: pybreaker", "window: 5", fails, "load: { calls: 40, concurrency: 4 }", 0},
-		"hystrix":                       {"model: { preset: hystrix, wait: 1s }", "window: 10s", fails, one, 1},
-		"failsafe":                      {"model: { preset: failsafe-count, failures: 4, window: 8, wait: 1s }", "window: 8", fails, one, 0},
-		"polly":                         {"model: { preset: polly, minimum_calls: 10, failure_rate: 50%, wait: 1s }", "window: 30s", fails, one, 0},
-		"smallrye":                      {"model: { preset: smallrye, window: 8, wait: 1s }", "window: 8", fails, one, 0},
-		"nginx":                         {"model: { preset: nginx, wait: 1s }", "window: 1", fails, one, 0},
-		"pgmux":                         {"model: { preset: pgmux, wait: 1s }", "window: 10", fails, one, 0},
-		"gobreaker with a retry around": {"model: { preset: gobreaker, failures: 6, wait: 1s }\n    retry: { attempts: 3, wait: 20ms, on: [5xx, open] }", "window: 6", fails, one, 0},
+		"clients that leave":                         {"pool: 500", opens, slowly, one, 0},
+		"clients that leave, and the call with them": {"cancels: true", opens, slowly, one, 0},
+		"clients that leave amid retries":            {"cancels: true\n    retry: { attempts: 3, wait: 150ms, on: [5xx] }", never, fails, one, 0},
+		"cache":                                      {"cache: { answers: 10 }", opens, fails, one, 0},
+		"cache of one":                               {"cache: { answers: 1 }", opens, fails, one, 0},
+		"cache with an age":                          {"cache: { answers: 10, max_age: 3s }", never, fails, "load: { calls: 20, gap: 200ms }", 1},
+		"gobreaker":                                  {"model: { preset: gobreaker, failures: 5, wait: 1s, permitted_calls: 2 }", "window: 5", fails, one, 0},
+		"undeclared gobreaker":                       {"model: { preset: gobreaker, failures: 5, wait: 1s, permitted_calls: 2 }", "", fails, one, 0},
+		"opossum":                                    {"model: { preset: opossum, wait: 1s }", "window: 10s", fails, one, 0},
+		"cockatiel":                                  {"model: { preset: cockatiel-consecutive, wait: 1s }", "window: 5", fails, "load: { calls: 40, concurrency: 4 }", 1},
+		"pybreaker":                                  {"model: pybreaker", "window: 5", fails, "load: { calls: 40, concurrency: 4 }", 0},
+		"hystrix":                                    {"model: { preset: hystrix, wait: 1s }", "window: 10s", fails, one, 1},
+		"failsafe":                                   {"model: { preset: failsafe-count, failures: 4, window: 8, wait: 1s }", "window: 8", fails, one, 0},
+		"polly":                                      {"model: { preset: polly, minimum_calls: 10, failure_rate: 50%, wait: 1s }", "window: 30s", fails, one, 0},
+		"smallrye":                                   {"model: { preset: smallrye, window: 8, wait: 1s }", "window: 8", fails, one, 0},
+		"nginx":                                      {"model: { preset: nginx, wait: 1s }", "window: 1", fails, one, 0},
+		"pgmux":                                      {"model: { preset: pgmux, wait: 1s }", "window: 10", fails, one, 0},
+		"gobreaker with a retry around":              {"model: { preset: gobreaker, failures: 6, wait: 1s }\n    retry: { attempts: 3, wait: 20ms, on: [5xx, open] }", "window: 6", fails, one, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			part := c.part
 			if !strings.Contains(part, "model:") {
 				part += "\n    breaker: { " + c.declared + " }"
 			}
-			plan := load(t, strings.NewReplacer("PART", part, "DECLARED", c.declared, "FAULT", c.fault, "LOAD", c.load).Replace(around))
+			plan := load(t, strings.NewReplacer("PATIENCE", cmp.Or(patience[name], "4s"), "PART", part, "DECLARED", c.declared, "FAULT", c.fault, "LOAD", c.load).Replace(around))
 			foreseen, err := predict.Play(plan, mutant.Mutant{}, time.Millisecond)
 			if err != nil {
 				t.Fatal(err)

@@ -32,6 +32,8 @@ const (
 type words struct {
 	classifier match.Classifier
 	teller     match.Teller
+	ages       match.AgeReader
+	tellsAge   bool // there are some
 	classes    match.Classes
 	known      map[said]answer
 	empty      *fault.Respond         // of a fallback that has nothing
@@ -56,7 +58,14 @@ func newWords(plan *experiments.Plan) (*words, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read the reasons: %w", err)
 	}
-	w := &words{classifier: c, teller: teller, classes: plan.Classes, known: map[said]answer{}, empties: map[int]*fault.Respond{}}
+	ages, err := match.NewAgeReader(plan.Ages())
+	if err != nil {
+		return nil, fmt.Errorf("read where answers say their age: %w", err)
+	}
+	w := &words{
+		classifier: c, teller: teller, ages: ages, tellsAge: len(plan.Ages()) > 0, classes: plan.Classes,
+		known: map[said]answer{}, empties: map[int]*fault.Respond{},
+	}
 	w.timeouts, _ = timeouts(plan)
 	if ref := plan.SUT.Reference; ref != nil {
 		w.fallback = ref.Fallback
@@ -117,13 +126,14 @@ func (w *words) bare(status int) answer {
 	return a
 }
 
-// told is what an answer says of why it was given, or nil.
+// told is what an answer says of why it was given, and of its age, or nil.
 func (w *words) told(status int, header func(string) string, body []byte) *trace.Told {
 	reason, by := w.teller.Tell(status, header, body)
-	if reason == "" {
+	ages := w.ages.Read(header, body)
+	if reason == "" && ages == nil {
 		return nil
 	}
-	return &trace.Told{Reason: reason, By: by}
+	return &trace.Told{Reason: reason, By: by, Ages: ages}
 }
 
 // of is an answer of a declared class.

@@ -60,8 +60,11 @@ func newBreaker(w *playing, b assert.Breaker, instance string) (*breaker, error)
 	}
 	m := out.defect.mutant
 	var other *model.Config
-	if out.defect.leavesModel() {
+	if out.defect.leavesModel() || b.Ejection != nil {
 		other = out.modelled(b)
+	}
+	if other != nil && out.defect.model != nil {
+		out.defect.model(other)
 	}
 	made, err := m.Build(config, other, w.clock())
 	if err != nil {

@@ -29,9 +29,18 @@ func (l *breaking) wrap(next step) step {
 				inner = c.within(c.scope.inside())
 				b.agenda.queue(b.now, b.cut, inner.scope.end)
 			}
-			next(inner, func(o outcome) { done(b.conclude(p, o, l.way.service.RejectionsFail)) })
+			next(inner, func(o outcome) { done(l.end(c, b, p, o)) })
 		})
 	}
+}
+
+// end tells the breaker what came of a call, if it hears of it.
+func (l *breaking) end(c *asked, b *breaker, p permit, o outcome) outcome {
+	if l.way.left(c, o) {
+		b.release(p)
+		return o
+	}
+	return b.conclude(p, o, l.way.service.RejectionsFail)
 }
 
 // ask asks for a call, and waits if the breaker makes it wait for another one.
@@ -76,6 +85,15 @@ func (b *breaker) conclude(p permit, o outcome, rejectionsFail bool) outcome {
 		return outcome{why: refused}
 	}
 	return o
+}
+
+// release takes back the permission of a call that ended without an outcome.
+func (b *breaker) release(p permit) {
+	defer b.wake(p)
+	if !p.Stray {
+		b.made.Release(b.clock(), p.Permit)
+		b.note()
+	}
 }
 
 // wake has those ask anew who waited for a call.

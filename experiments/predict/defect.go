@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/faultline-go/faultline/breakerref"
+	"github.com/faultline-go/faultline/breakerref/model"
 	"github.com/faultline-go/faultline/breakerref/mutant"
 	"github.com/faultline-go/faultline/experiments"
 	"github.com/faultline-go/faultline/target/match"
@@ -17,12 +18,14 @@ type defect struct {
 	says    string // what it does, for a person
 	breaker string // whose it is, for the ones of a breaker
 
+	apart   bool                     // each instance has one of its own, where all are to share it
 	config  func(*breakerref.Config) // a number is set wrongly
+	model   func(*model.Config)      // one of the numbers of another library's breaker is
 	late    int                      // it opens so many outcomes too late
 	opensIn string                   // the phase in which it opens without a cause
 
-	mutant mutant.Mutant // a defect with a name
-	asked  bool          // it is asked what it thinks of itself
+	mutant    mutant.Mutant // a defect with a name
+	miscounts bool          // its counters show half of what they count
 
 	noFallback bool
 	around     func(*experiments.Reference) // what lies around a call is set wrongly

@@ -187,6 +187,7 @@ func supposed(plan *experiments.Plan) []string {
 		return append(out, otherwise(plan, ref)...)
 	}
 	out = append(out, repeatsSupposed(plan)...)
+	out = append(out, interviewSupposed(plan)...)
 	if hasFallback(plan) {
 		out = append(out, "what fails or is rejected is answered by its fallback")
 	} else {

@@ -33,9 +33,6 @@ func TestShippedExperimentsCanBeDecided(t *testing.T) {
 			if strings.HasSuffix(file, "/scenario-paging.yaml") {
 				t.Skip("it sends sessions, of which TestSessionsAreNotPredicted")
 			}
-			if strings.HasSuffix(file, "/scenario-ejection.yaml") {
-				t.Skip("it ejects a host, of which TestEjectionsAreNotPredicted")
-			}
 			if bad := undecided(f); len(bad) > 0 {
 				t.Errorf("cannot be decided: %v", bad)
 			}

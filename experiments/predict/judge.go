@@ -1,6 +1,7 @@
 package predict
 
 import (
+	"cmp"
 	"fmt"
 	"time"
 
@@ -51,7 +52,7 @@ func (j *judging) one(v assert.Verdict) (Assertion, error) {
 		return out, nil
 	}
 	for _, name := range breakersOf(j.plan, a) {
-		if _, declared := config(j.plan, name); !declared {
+		if !foretold(j.plan, declaration(j.plan, name)) {
 			out.Can, out.Observed = NotPredicted, ""
 			out.Reason = fmt.Sprintf("breaker %s is not declared, so when it opens and for how long is not known", name)
 			out.Remedy = fmt.Sprintf("declare window, minimum_calls, failure_rate, wait and permitted_calls under breakers.%s", name)
@@ -73,6 +74,7 @@ func (j *judging) one(v assert.Verdict) (Assertion, error) {
 		return out, j.contradicts(&out, v)
 	case assert.Skipped:
 		out.Reason = "it leans on " + v.BlockedBy + ": " + v.Reason
+		out.Remedy = cmp.Or(out.Remedy, "see to "+v.BlockedBy+" first")
 	default:
 	}
 	out.Can = CannotDecide

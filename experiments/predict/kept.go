@@ -20,9 +20,15 @@ type keptAnswer struct {
 	at      time.Duration
 }
 
+// old is an answer that was kept, and for how long.
+type old struct {
+	respond *fault.Respond
+	age     time.Duration
+}
+
 // remember keeps a good answer, and returns the one that there is in place of a bad one;
 // nil: none.
-func (w *way) remember(r *request, o outcome) *fault.Respond {
+func (w *way) remember(r *request, o outcome) *old {
 	k := w.kept
 	if k == nil {
 		return nil
@@ -32,14 +38,15 @@ func (w *way) remember(r *request, o outcome) *fault.Respond {
 		k.put(line, keptAnswer{o.reply.answer, w.in.now})
 		return nil
 	}
-	old, ok := k.answers[line]
+	had, ok := k.answers[line]
+	age := w.in.now - had.at
 	switch {
-	case !ok, k.cache.MaxAge > 0 && w.in.now-old.at > k.cache.MaxAge:
+	case !ok, k.cache.MaxAge > 0 && age > k.cache.MaxAge:
 		return nil
-	case old.respond == nil: // Of a dependency that faultline does not play.
-		return &fault.Respond{}
+	case had.respond == nil: // Of a dependency that faultline does not play.
+		return &old{&fault.Respond{}, age}
 	}
-	return old.respond
+	return &old{had.respond, age}
 }
 
 // put keeps an answer in place of the one before it.

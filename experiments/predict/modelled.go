@@ -32,14 +32,27 @@ func (b *breaker) modelled(declared assert.Breaker) *model.Config {
 			continue
 		}
 		s, _ := routed(ref, t.Path)
-		if s == nil || s.Injector != declared.Injector || s.Model == nil {
+		if s == nil || s.Injector != declared.Injector {
 			continue
 		}
-		if c, err := s.Model.Config(); err == nil { // Or it was told when the experiment was loaded.
+		if c, ok := libraryOf(s); ok {
 			return &c
 		}
 	}
 	return nil
+}
+
+// libraryOf is the breaker of another library, or the proxy, that one of faultline's own services
+// has in place of Resilience4j's.
+func libraryOf(s *experiments.Reference) (model.Config, bool) {
+	switch {
+	case s.Ejection != nil:
+		return s.Ejection.Config(), true
+	case s.Model != nil:
+		c, err := s.Model.Config()
+		return c, err == nil // Or it was told when the experiment was loaded.
+	}
+	return model.Config{}, false
 }
 
 // leavesModel reports whether a defect goes with any breaker. One of the breaker's numbers

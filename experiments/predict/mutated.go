@@ -12,7 +12,7 @@ func (d defect) service(right *experiments.Reference) *experiments.Reference {
 		return right
 	}
 	s := *right
-	p := mutant.Policies{Bulkhead: cloned(s.Bulkhead), TimeLimiter: cloned(s.TimeLimiter), Timeout: s.Timeout}
+	p := mutant.Policies{Bulkhead: cloned(s.Bulkhead), TimeLimiter: cloned(s.TimeLimiter), Timeout: s.Timeout, Cancels: s.Cancels}
 	r := cloned(s.Retry)
 	if r != nil {
 		cfg := r.Config(0)
@@ -39,7 +39,7 @@ func (d defect) service(right *experiments.Reference) *experiments.Reference {
 	if l != nil {
 		l.By = p.LimitKey
 	}
-	s.Retry, s.RateLimiter, s.Cache, s.Bulkhead, s.TimeLimiter, s.Timeout = r, l, c, p.Bulkhead, p.TimeLimiter, p.Timeout
+	s.Retry, s.RateLimiter, s.Cache, s.Bulkhead, s.TimeLimiter, s.Timeout, s.Cancels = r, l, c, p.Bulkhead, p.TimeLimiter, p.Timeout, p.Cancels
 	if p.AnyOrder {
 		s.Order = nil
 	}

@@ -17,12 +17,18 @@ func pause(p experiments.Phase) bool {
 
 // config is what a breaker is declared to be, if it is.
 func config(plan *experiments.Plan, breaker string) (breakerref.Config, bool) {
+	b := declaration(plan, breaker)
+	return b.Config, b.Declared
+}
+
+// declaration is what is said of a breaker.
+func declaration(plan *experiments.Plan, breaker string) assert.Breaker {
 	for _, b := range plan.Breakers {
 		if b.Name == breaker {
-			return b.Config, b.Declared
+			return b
 		}
 	}
-	return breakerref.Config{}, false
+	return assert.Breaker{}
 }
 
 // breakerAt is the declared breaker at an injector, or none.
@@ -57,33 +63,25 @@ func forbiddenTargets(plan *experiments.Plan, r assert.FallbackForbidden) []stri
 // looksAt is the injector whose attempts a rule looks at, or the targets whose calls it does;
 // neither: all of them.
 func looksAt(plan *experiments.Plan, rule assert.Rule) (injector string, targets []string) {
-	switch r := rule.(type) {
-	case assert.AbandonedAfter:
-		return r.Injector, nil
-	case assert.DownstreamCalls:
-		return r.Injector, nil
-	case assert.DownstreamRate:
-		return r.Injector, r.Targets
-	case assert.DownstreamConcurrency:
-		return r.Injector, nil
-	case assert.Share:
-		return "", r.Targets
-	case assert.Latency:
-		return "", r.Targets
-	case assert.Isolation:
-		return "", r.Targets
-	case assert.SLO:
-		return "", r.Targets
-	case assert.FallbackForbidden:
+	if r, ok := rule.(assert.FallbackForbidden); ok {
 		return "", forbiddenTargets(plan, r)
 	}
-	return retriedAt(rule), nil
+	of := aboutRule(rule)
+	return of.Injector, of.Targets
+}
+
+// aboutRule is what a rule speaks of; the steady state has none in the plan, and speaks of nothing.
+func aboutRule(r assert.Rule) assert.About {
+	if r == nil {
+		return assert.About{}
+	}
+	return r.About()
 }
 
 // breakersOf are the breakers whose states decide about an assertion: the one that
 // its rule names, or those that the calls it looks at ask.
 func breakersOf(plan *experiments.Plan, a assert.Assertion) []string {
-	if b := named(a.Rule); b != "" {
+	if b := aboutRule(a.Rule).Breaker; b != "" {
 		return []string{b}
 	}
 	injector, targets := looksAt(plan, a.Rule)
@@ -95,64 +93,6 @@ func breakersOf(plan *experiments.Plan, a assert.Assertion) []string {
 		}
 	}
 	return names
-}
-
-// named is the breaker that a rule names, or none.
-func named(r assert.Rule) string {
-	switch r := r.(type) {
-	case assert.Opens:
-		return r.Breaker
-	case assert.StaysClosed:
-		return r.Breaker
-	case assert.Leak:
-		return r.Breaker
-	case assert.OpenDuration:
-		return r.Breaker
-	case assert.HalfOpenProbes:
-		return r.Breaker
-	case assert.ReopensOnFailedProbe:
-		return r.Breaker
-	case assert.Closes:
-		return r.Breaker
-	case assert.NeverStuck:
-		return r.Breaker
-	case assert.ShortLatency:
-		return r.Breaker
-	case assert.FallbackShare:
-		return r.Breaker
-	case assert.FallbackContinuity:
-		return r.Breaker
-	case assert.RecoveryTime:
-		return r.Breaker
-	case assert.DownstreamCalls:
-		return r.Breaker
-	case assert.HerdPeak:
-		return r.Breaker
-	case assert.HerdSync:
-		return r.Breaker
-	case assert.ReportedStateAgrees:
-		return r.Breaker
-	case assert.MetricAgrees:
-		return r.Breaker
-	default:
-		return namedAside(r)
-	}
-}
-
-// namedAside is named for rules about what is beside a breaker's states.
-func namedAside(r assert.Rule) string {
-	switch r := r.(type) {
-	case assert.EjectionOpens:
-		return r.Breaker
-	case assert.EjectionDuration:
-		return r.Breaker
-	case assert.EjectionReturns:
-		return r.Breaker
-	case assert.FallbackStaleness:
-		return r.Breaker
-	default:
-		return ""
-	}
 }
 
 // faultedBy reports whether an injector has a fault in a phase or before it.

@@ -18,7 +18,11 @@ import (
 func negatives(plan *experiments.Plan, a assert.Assertion, right run) []defect {
 	switch r := a.Rule.(type) {
 	case assert.Opens:
-		return wrongOpening(r, openedAt(plan, r.Breaker, a.Phase, right))
+		ds := wrongOpening(r, openedAt(plan, r.Breaker, a.Phase, right))
+		if r.AtCall > 0 || r.WithinCalls > 0 {
+			ds = append(ds, unshared(plan, r.Breaker)...)
+		}
+		return ds
 	case assert.StaysClosed:
 		return []defect{opensIn(plan, r.Breaker, a.Phase)}
 	case assert.Leak:
@@ -26,7 +30,7 @@ func negatives(plan *experiments.Plan, a assert.Assertion, right run) []defect {
 	case assert.OpenDuration:
 		return wrongWait(plan, r)
 	case assert.HalfOpenProbes:
-		return wrongProbes(r)
+		return append(wrongProbes(r), unshared(plan, r.Breaker)...)
 	case assert.ReopensOnFailedProbe:
 		return []defect{mutated("closes_on_failed_probes", r.Breaker, "closes although its probes failed")}
 	case assert.Closes:
@@ -40,8 +44,8 @@ func negatives(plan *experiments.Plan, a assert.Assertion, right run) []defect {
 	case assert.DownstreamCalls:
 		return wrongCalls(plan, r, a.Phase)
 	default:
-		if retriedAt(a.Rule) != "" {
-			return wrongRetries(plan, a.Rule)
+		if ds := wrongRetries(plan, a.Rule); ds != nil {
+			return ds
 		}
 		return wrongAnswers(plan, a)
 	}
@@ -135,6 +139,15 @@ func wrongOpening(r assert.Opens, right int) []defect {
 		}})
 	}
 	return ds
+}
+
+// unshared has a breaker in each instance where one is declared for all of them; it is none where
+// there is one instance.
+func unshared(plan *experiments.Plan, breaker string) []defect {
+	if !declaration(plan, breaker).Shared || len(plan.SUT.Replicas) < 2 {
+		return nil
+	}
+	return []defect{{breaker: breaker, apart: true, says: "has a breaker in each instance, where all are to share it"}}
 }
 
 // mutated is a mutant of a breaker.

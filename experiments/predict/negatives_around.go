@@ -41,7 +41,10 @@ func wrongAround(plan *experiments.Plan, a assert.Assertion) []defect {
 	case assert.SLO:
 		return []defect{{phase: a.Phase, targets: r.Targets, class: errorClass, says: "answers every call with an error"}}
 	}
-	return nil
+	if ds := wrongEjections(plan, a.Rule); ds != nil {
+		return ds
+	}
+	return wrongReports(a.Rule)
 }
 
 // wrongRate lets half as many more through, or half as many, or does not answer the others.

@@ -19,7 +19,7 @@ func Play(plan *experiments.Plan, m mutant.Mutant, own time.Duration) (*trace.Tr
 	if len(plan.Phases) == 0 {
 		return nil, errors.New("the plan has no phases; give it one that sends calls")
 	}
-	ran, err := play(plan, own, defect{mutant: m, says: m.Says, asked: true}, about(plan))
+	ran, err := play(plan, own, defect{mutant: m, says: m.Says}, about(plan))
 	return ran.trace, err
 }
 
@@ -34,7 +34,7 @@ func Foreseen(plan *experiments.Plan, a assert.Assertion) bool {
 		return false
 	}
 	reason, _ := unforeseen(plan, a)
-	return reason == "" || selfReported(a.Rule)
+	return reason == ""
 }
 
 // Quick are own times of services that are all right, and quick.

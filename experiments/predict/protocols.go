@@ -56,11 +56,11 @@ func sizeOf(a *fault.Respond) int64 {
 // declared: some fault at its dependencies, in its phase or before, leaves it to what a
 // client does with its connections, or to what it takes for a failure.
 func unforeseen(plan *experiments.Plan, a assert.Assertion) (reason, remedy string) {
-	if selfReported(a.Rule) {
-		return "what the service will say of itself is not known before it says it", "run it"
-	}
 	if what := undeclared(plan, a.Rule); what != "" {
 		return what + " is not declared", "run it"
+	}
+	if what := untold(plan, a.Rule); what != "" {
+		return what + ", is not declared", "run it"
 	}
 	for _, name := range lookedAt(plan, a) {
 		in := plan.Injectors[slices.IndexFunc(plan.Injectors, func(in experiments.Injector) bool { return in.Name == name })]
@@ -130,7 +130,7 @@ const refusedStream = fault.ErrCode("REFUSED_STREAM")
 
 // lookedAt are the injectors that decide about an assertion.
 func lookedAt(plan *experiments.Plan, a assert.Assertion) []string {
-	if name := named(a.Rule); name != "" {
+	if name := aboutRule(a.Rule).Breaker; name != "" {
 		for _, b := range plan.Breakers {
 			if b.Name == name {
 				return []string{b.Injector}

@@ -13,25 +13,6 @@ import (
 	"github.com/faultline-go/faultline/injector/fault"
 )
 
-// retriedAt is the injector that a rule about retries looks at, or none.
-func retriedAt(rule assert.Rule) string {
-	switch r := rule.(type) {
-	case assert.RetryAttempts:
-		return r.Injector
-	case assert.RetryAmplification:
-		return r.Injector
-	case assert.RetrySpacing:
-		return r.Injector
-	case assert.RetryBudget:
-		return r.Injector
-	case assert.RetryForbidden:
-		return r.Injector
-	case assert.CancelPropagates:
-		return r.Injector
-	}
-	return ""
-}
-
 // guess is what a service whose inside is not known has towards a dependency: what assertions
 // ask of its timeout and its retries.
 func (in *instance) guess(injector string) *experiments.Reference {
@@ -59,7 +40,7 @@ func guessedRetry(plan *experiments.Plan, injector string) *experiments.Retry {
 		}
 	}
 	for _, a := range plan.Assertions {
-		if retriedAt(a.Rule) != injector {
+		if a.Rule.About().Injector != injector {
 			continue
 		}
 		switch rule := a.Rule.(type) {
@@ -128,16 +109,26 @@ func forbids(r assert.RetryForbidden, q fault.Request, target string) bool {
 	return method && path && (len(r.Targets) == 0 || slices.Contains(r.Targets, target))
 }
 
-// cancels reports whether a service whose inside is not known lets go of a dependency when its
-// client leaves, as an assertion asks. faultline's own does not.
-func (in *instance) cancels(injector string) bool {
-	if in.plan.SUT.Reference != nil || in.defect.clings && in.defect.injector == injector {
+// cancels reports whether the service lets go of a dependency when its client leaves: faultline's
+// own as it is set to, one whose inside is not known if an assertion asks for it.
+func (w *way) cancels() bool {
+	injector := w.dep.in.Name
+	switch {
+	case w.in.defect.clings && w.in.defect.injector == injector:
 		return false
+	case w.in.plan.SUT.Reference != nil:
+		return w.service.Cancels
 	}
-	return slices.ContainsFunc(in.plan.Assertions, func(a experiments.PlanAssertion) bool {
+	return slices.ContainsFunc(w.in.plan.Assertions, func(a experiments.PlanAssertion) bool {
 		r, ok := a.Rule.(assert.CancelPropagates)
 		return ok && r.Injector == injector
 	})
+}
+
+// left reports whether a call of faultline's own service ended with its client's leaving, which is
+// no outcome to its breaker.
+func (w *way) left(c *asked, o outcome) bool {
+	return o.why == gaveUp && w.in.plan.SUT.Reference != nil && w.cancels() && c.r.waits.ended()
 }
 
 // outlasting is a timeout towards a dependency that is longer than what an assertion looks at which

@@ -2,6 +2,7 @@ package predict
 
 import (
 	"cmp"
+	"slices"
 	"strconv"
 	"time"
 
@@ -10,14 +11,51 @@ import (
 	"github.com/faultline-go/faultline/target/trace"
 )
 
-// selfReported reports whether a rule compares calls with what the service says of itself,
-// which nothing declares before it says it.
+// selfReported reports whether a rule compares calls with what the service says of its breaker.
 func selfReported(r assert.Rule) bool {
 	switch r.(type) {
-	case assert.ReportedStateAgrees, assert.MetricAgrees, assert.FallbackStaleness:
+	case assert.ReportedStateAgrees, assert.MetricAgrees:
 		return true
 	}
 	return false
+}
+
+// interviewed reports whether the service is asked what it thinks of itself, and the answers matter.
+func interviewed(plan *experiments.Plan) bool {
+	return slices.ContainsFunc(plan.Assertions, func(a experiments.PlanAssertion) bool { return selfReported(a.Rule) })
+}
+
+// interviewSupposed says what is taken for granted of what a service says of itself whose inside
+// is not known.
+func interviewSupposed(plan *experiments.Plan) []string {
+	if !interviewed(plan) || plan.SUT.Reference != nil {
+		return nil
+	}
+	return []string{"it reports of itself what it is, at once, wherever it is asked"}
+}
+
+// untold says why it cannot be foreseen what the fallback's answers say of their age; empty: it can.
+func untold(plan *experiments.Plan, r assert.Rule) string {
+	if _, ok := r.(assert.FallbackStaleness); ok && plan.SUT.Reference == nil {
+		return "how long the service keeps answers, and what they say of their age"
+	}
+	return ""
+}
+
+// wrongReports are the defects of rules about what a service says of itself.
+func wrongReports(r assert.Rule) []defect {
+	switch r := r.(type) {
+	case assert.ReportedStateAgrees:
+		if r.OnCall {
+			return []defect{mutated("half_open_by_timer", r.Breaker, "becomes half-open without a call")}
+		}
+		return []defect{mutated("says_open_closed", r.Breaker, "says that it is open when it is closed, and closed when it is open")}
+	case assert.MetricAgrees:
+		return []defect{{breaker: r.Breaker, miscounts: true, says: "counts every other one in " + r.Name}}
+	case assert.FallbackStaleness:
+		return []defect{mutated("cache_without_bound", "", "serves what it has kept however old it is")}
+	}
+	return nil
 }
 
 // interview asks the service what it thinks of itself until the load is over, as a run does.
@@ -59,11 +97,11 @@ func (w *playing) poll(in *instance, every time.Duration, read func() trace.Mark
 // counted is what a counter shows that counts what a rule says.
 func (in *instance) counted(r assert.MetricAgrees) int {
 	t := in.breakers[r.Breaker].tally
+	if in.defect.miscounts || in.defect.mutant.Around.HidesRejected && r.Equals == assert.SeenShort {
+		t = tally{t.rejected / 2, t.admitted / 2, t.failed / 2}
+	}
 	switch r.Equals {
 	case assert.SeenShort:
-		if in.defect.mutant.Around.HidesRejected {
-			return t.rejected / 2
-		}
 		return t.rejected
 	case assert.SeenAdmitted:
 		return t.admitted

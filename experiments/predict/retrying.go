@@ -80,6 +80,8 @@ func (l *retrying) again(c *asked, o outcome) bool {
 	}
 	on := l.said.On
 	switch {
+	case o.why == gaveUp && c.scope.ended() && c.r.waits.ended():
+		return false // Its client has left.
 	case on == nil:
 		return !o.good() && o.why != refused
 	case o.why == refused:

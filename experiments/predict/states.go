@@ -22,7 +22,7 @@ func timelines(plan *experiments.Plan, r run) []assert.Timeline {
 	}
 	out := []assert.Timeline{}
 	for _, b := range plan.Breakers {
-		if !b.Declared {
+		if !foretold(plan, b) {
 			continue
 		}
 		own := instances
@@ -53,6 +53,11 @@ func timeline(b assert.Breaker, instance string, r run) assert.Timeline {
 	last := segment(state, at, max(at, end))
 	last.Last = true
 	t.Segments = append(t.Segments, last)
+	for i := range t.Segments {
+		if s := &t.Segments[i]; b.Ejection != nil && s.State == assert.StateOpen {
+			s.State = assert.StateEjected
+		}
+	}
 	return t
 }
 
@@ -65,10 +70,10 @@ func segment(s breakerref.State, from, to time.Duration) assert.Segment {
 func stateWords(plan *experiments.Plan, ran []played, i int) []string {
 	out := []string{}
 	for _, b := range plan.Breakers {
-		if !b.Declared {
+		if !foretold(plan, b) {
 			continue
 		}
-		s := statesOf(ran, i, b.Name, b.Config.Initial)
+		s := statesOf(ran, i, b)
 		if len(plan.Breakers) > 1 {
 			s = b.Name + ": " + s
 		}
@@ -78,31 +83,35 @@ func stateWords(plan *experiments.Plan, ran []played, i int) []string {
 }
 
 // statesOf words the states of a breaker (of its first instance) in phase i.
-func statesOf(ran []played, i int, breaker string, initial breakerref.State) string {
-	state := initial
+func statesOf(ran []played, i int, b assert.Breaker) string {
+	state := b.Config.Initial
 	for _, p := range ran[:i] {
-		for _, c := range own(p.changes, breaker) {
+		for _, c := range own(p.changes, b.Name) {
 			state = c.to
 		}
 	}
 	all := []breakerref.State{state}
-	for _, c := range own(ran[i].changes, breaker) {
+	for _, c := range own(ran[i].changes, b.Name) {
 		all = append(all, c.to)
 	}
+	words := make([]string, 0, len(all))
+	for _, s := range all {
+		words = append(words, stateWord(b, s))
+	}
 	if len(all) <= mostStates {
-		words := make([]string, 0, len(all))
-		for _, s := range all {
-			words = append(words, stateWord(s))
-		}
 		return strings.Join(words, ", ")
 	}
-	probed := 0
+	often, what := breakerref.HalfOpen, "probed"
+	if b.Ejection != nil {
+		often, what = breakerref.Open, "ejected"
+	}
+	n := 0
 	for _, c := range all[1:] {
-		if c == breakerref.HalfOpen {
-			probed++
+		if c == often {
+			n++
 		}
 	}
-	return fmt.Sprintf("%s; probed %dx; %s", stateWord(all[0]), probed, stateWord(all[len(all)-1]))
+	return fmt.Sprintf("%s; %s %dx; %s", words[0], what, n, words[len(words)-1])
 }
 
 // mostStates is how many states are spelled out.
@@ -119,6 +128,9 @@ func own(cs []change, breaker string) []change {
 	return out
 }
 
-func stateWord(s breakerref.State) string {
+func stateWord(b assert.Breaker, s breakerref.State) string {
+	if b.Ejection != nil && s == breakerref.Open {
+		return "ejected"
+	}
 	return strings.ReplaceAll(strings.ToLower(s.String()), "_", "-")
 }

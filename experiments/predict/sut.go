@@ -77,7 +77,8 @@ func newSUT(w *playing) (*sut, error) {
 // arm gives an instance its breakers: its own, or those that all share.
 func (s *sut) arm(in *instance) error {
 	for _, b := range in.plan.Breakers {
-		if b.Shared && len(s.instances) > 0 {
+		apart := in.defect.apart && in.defect.breaker == b.Name
+		if b.Shared && len(s.instances) > 0 && !apart {
 			in.breakers[b.Name] = s.instances[0].breakers[b.Name]
 			continue
 		}
@@ -166,7 +167,7 @@ func (in *instance) ask(r *request, done func(a answer, refused bool)) {
 			if o.why == limited && in.defect.mutant.Around.MutesLimited {
 				return // Its client gives up some day.
 			}
-			done(in.words.reference(service, o, way.remember(r, o), in.defect), o.why == refused)
+			done(in.words.reference(service, o, way.remember(r, o), in.defect, in.clock()), o.why == refused)
 		})
 		return
 	}

@@ -68,7 +68,7 @@ func (in *instance) wayTo(injector string) *way { return in.guessed[injector] }
 // ask makes a call, with all that is around it.
 func (w *way) ask(r *request, done func(outcome)) {
 	c := &asked{r: r, number: w.calls}
-	if w.in.cancels(w.dep.in.Name) {
+	if w.cancels() {
 		c.scope = r.waits
 	}
 	w.calls++

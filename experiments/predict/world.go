@@ -101,7 +101,7 @@ func play(plan *experiments.Plan, own time.Duration, d defect, calls int) (run, 
 
 // begin begins the load.
 func (w *playing) begin() {
-	if w.defect.asked {
+	if interviewed(w.plan) {
 		w.interview()
 	}
 	w.enter(0)
@@ -283,6 +283,6 @@ func (w *playing) call(o order, over func()) {
 		if !ended {
 			w.after(hop, r.waits.end)
 		}
-		end(answer{class: match.Unclassified, err: trace.ErrTimeout})
+		end(answer{err: trace.ErrTimeout})
 	})
 }

@@ -4,9 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
 
-	"github.com/faultline-go/faultline/breakerref/model"
 	"github.com/faultline-go/faultline/breakerref/proxy"
 	"github.com/faultline-go/faultline/experiments"
 	"github.com/faultline-go/faultline/injector/fault"
@@ -49,7 +47,7 @@ func (r *runner) reference(ref experiments.Reference) (proxy.Config, error) {
 // service is how the reference service calls one of its dependencies.
 func (r *runner) service(ref experiments.Reference) (proxy.Service, error) {
 	s := proxy.Service{
-		Upstream: overHTTP(r.live.injectors[ref.Injector]), Breaker: ref.Breaker, Failure: ref.Failure, Timeout: ref.Timeout,
+		Upstream: overHTTP(r.live.injectors[ref.Injector]), Breaker: ref.Breaker, Failure: ref.Failure, Timeout: ref.Timeout, Cancels: ref.Cancels,
 		Fallback: answer(ref.Fallback), Pool: ref.Pool, Policies: policies(ref, r.plan.Seed), Defect: proxy.Defect(ref.Defect), Paging: paging(ref.Paging),
 	}
 	s.Breaker.Seed = r.plan.Seed
@@ -64,21 +62,10 @@ func (r *runner) service(ref experiments.Reference) (proxy.Service, error) {
 		s.Model = &other
 	}
 	if ref.Ejection != nil {
-		s.Model = ejecting(ref.Ejection)
+		other := ref.Ejection.Config()
+		s.Model = &other
 	}
 	return s, nil
-}
-
-// ejecting is the model of a proxy that ejects its only host, or none.
-func ejecting(e *experiments.Eject) *model.Config {
-	if e == nil {
-		return nil
-	}
-	c, _ := model.Preset("envoy") // There is one of that name.
-	c.Trip.Failures = e.After
-	c.Open.Wait, c.Open.MaxWait, c.Open.Interval = e.Base, e.Max, e.Tick
-	c.Hosts = model.Hosts{Count: 1, MaxEjected: int(math.Round(e.Share * 100))}
-	return &c
 }
 
 // paging is a list in two sources, or none.

@@ -13,22 +13,32 @@ import (
 
 // Property is a scalar somewhere in a document, by the dotted key that Spring's
 // property sources give it: mappings within mappings and dots within keys are the same,
-// items of lists have their index in brackets, as in "a.b.names[0]", and so have keys that
-// YAML 1.1 takes for a number or a truth.
+// items of lists have their index in brackets, as in "a.b.names[0]". Of SpringProperties, so
+// have keys that YAML 1.1 takes for a number or a truth.
 type Property struct {
 	Key   string
-	Value string // as Java writes it: 8 for 010
-	Type  Type
+	Value string // as written; of SpringProperties as Java writes it: 8 for 010
+	Type  Type   // of SpringProperties
 	Again bool   // its key, or one above it, stands a second time in its mapping
 	Tag   string // that is written, such as "!!str" or "!mine"
 	At    Pos    // of the value
 }
 
 // Properties reads a file as lists of properties, one for each document in it, for
-// those who cannot demand a strict file: an application's configuration, of which only
-// a part is theirs. An empty value, and an empty list, has an empty text, as Spring has
-// it; an empty mapping has nothing. Merge keys (<<) are followed, tags are told but not obeyed. The error is [Problems]: the file is not YAML, or its aliases expand too far.
-func Properties(file string, src []byte) ([][]Property, error) {
+// those who cannot demand a strict file: the configuration of another program, of which
+// only a part is theirs. Values and keys are as written, empty ones are left out, tags,
+// merge keys and duplicate keys are not looked at. The error is [Problems]: the file is not
+// YAML, or its aliases expand too far.
+func Properties(file string, src []byte) ([][]Property, error) { return properties(file, src, false) }
+
+// SpringProperties reads a file as Spring Boot does, in YAML 1.1: an empty value, and an
+// empty list, has an empty text; an empty mapping has nothing. Merge keys (<<) are followed,
+// tags are told but not obeyed. The error is that of [Properties].
+func SpringProperties(file string, src []byte) ([][]Property, error) {
+	return properties(file, src, true)
+}
+
+func properties(file string, src []byte, spring bool) ([][]Property, error) {
 	d := &Doc{file: file}
 	var docs [][]Property
 	for dec := yaml.NewDecoder(bytes.NewReader(src)); ; {
@@ -41,7 +51,7 @@ func Properties(file string, src []byte) ([][]Property, error) {
 			d.syntax(src, err)
 			return nil, d.Err()
 		}
-		w := flatten{left: maxValues}
+		w := flatten{left: maxValues, spring: spring}
 		w.node("", n.Content[0])
 		if w.left < 0 {
 			d.add(Pos{n.Line, n.Column}, "", "aliases make this document expand to more than "+strconv.Itoa(maxValues)+" values")
@@ -53,9 +63,10 @@ func Properties(file string, src []byte) ([][]Property, error) {
 
 // flatten collects the scalars below a node.
 type flatten struct {
-	out   []Property
-	left  int  // values that may still come
-	again bool // below a key that its mapping has for the second time
+	out    []Property
+	left   int  // values that may still come
+	again  bool // below a key that its mapping has for the second time
+	spring bool // as Spring Boot reads it, else as written
 }
 
 // mapping collects what is below the keys of a mapping that are not among the given ones,
@@ -107,9 +118,15 @@ func (w *flatten) node(key string, n *yaml.Node) {
 	case yaml.AliasNode:
 		w.node(key, n.Alias)
 	case yaml.MappingNode:
-		w.mapping(key, n, map[string]bool{})
+		if w.spring {
+			w.mapping(key, n, map[string]bool{})
+			return
+		}
+		for i := 0; i+1 < len(n.Content); i += 2 {
+			w.node(dotted(key, n.Content[i].Value), n.Content[i+1])
+		}
 	case yaml.SequenceNode:
-		if len(n.Content) == 0 {
+		if len(n.Content) == 0 && w.spring {
 			w.out = append(w.out, Property{Key: key, At: Pos{n.Line, n.Column}})
 		}
 		for i, item := range n.Content {
@@ -118,6 +135,9 @@ func (w *flatten) node(key string, n *yaml.Node) {
 	case yaml.ScalarNode:
 		p := Property{Key: key, Value: n.Value, Again: w.again, At: Pos{n.Line, n.Column}}
 		switch {
+		case !w.spring && isNull(n):
+			return
+		case !w.spring:
 		case n.Style&yaml.TaggedStyle != 0:
 			p.Tag = n.Tag
 			p.Value, p.Type = tagged(n)

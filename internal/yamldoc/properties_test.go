@@ -9,8 +9,8 @@ import (
 	"github.com/faultline-go/faultline/internal/yamldoc"
 )
 
-func TestProperties(t *testing.T) {
-	got, err := yamldoc.Properties("application.yml", []byte(`a.b:
+func TestSpringProperties(t *testing.T) {
+	got, err := yamldoc.SpringProperties("application.yml", []byte(`a.b:
   c: 1
   d: [x, "y z"]
   e:
@@ -64,7 +64,7 @@ a: {"b.c": 2}
 	}
 }
 
-func TestPropertiesRefuses(t *testing.T) {
+func TestSpringPropertiesRefuses(t *testing.T) {
 	bomb := "a: &a [x, x, x, x, x, x, x, x, x, x]\n"
 	for c := 'b'; c <= 'g'; c++ {
 		bomb += strings.ReplaceAll("X: &X [*Y, *Y, *Y, *Y, *Y, *Y, *Y, *Y, *Y, *Y]\n", "X", string(c))
@@ -74,8 +74,35 @@ func TestPropertiesRefuses(t *testing.T) {
 		"a:\n\tb: 1\n": "application.yml:2:1: a tab indents this line; YAML wants spaces",
 		bomb:           "application.yml:1:1: aliases make this document expand to more than 100000 values",
 	} {
-		if _, err := yamldoc.Properties("application.yml", []byte(src)); err == nil || err.Error() != want {
+		if _, err := yamldoc.SpringProperties("application.yml", []byte(src)); err == nil || err.Error() != want {
 			t.Errorf("%.20q...: error %v, want %s", src, err, want)
 		}
+	}
+}
+func TestProperties(t *testing.T) {
+	got, err := yamldoc.Properties("application.yml", []byte(`a.b:
+  c: 1
+  d: [x, "y z"]
+  e:
+"[f.g]": &anchor {h: true}
+i: *anchor
+---
+# Nothing but a comment is no document of its own.
+a: {"b.c": 2}
+`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := [][]yamldoc.Property{{
+		{Key: "a.b.c", Value: "1", At: yamldoc.Pos{Line: 2, Col: 6}},
+		{Key: "a.b.d[0]", Value: "x", At: yamldoc.Pos{Line: 3, Col: 7}},
+		{Key: "a.b.d[1]", Value: "y z", At: yamldoc.Pos{Line: 3, Col: 10}},
+		{Key: "[f.g].h", Value: "true", At: yamldoc.Pos{Line: 5, Col: 22}},
+		{Key: "i.h", Value: "true", At: yamldoc.Pos{Line: 5, Col: 22}},
+	}, {
+		{Key: "a.b.c", Value: "2", At: yamldoc.Pos{Line: 9, Col: 12}},
+	}}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("wanted (-) and got (+):\n%s", diff)
 	}
 }

@@ -1,9 +1,11 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"os"
+	"sync/atomic"
 	"time"
 
 	"github.com/sony/gobreaker/v2"
@@ -35,8 +37,37 @@ func guardOf(profile string, log io.Writer) (guard, error) {
 		// Defect: only errors that are listed are failures, and a 5xx is not.
 		s.IsSuccessful = func(err error) bool { return statusOf(err) != 429 }
 		return gobreaker.NewCircuitBreaker[float64](s).Execute, nil
+	case "past":
+		// Defect: one of those whom the breaker refuses asks all the same, past it.
+		return past(gobreaker.NewCircuitBreaker[float64](s).Execute), nil
+	case "sign-of-life":
+		// Defect: while it tries, any answer is taken for a sign that all is well.
+		var trying atomic.Bool
+		told := s.OnStateChange
+		s.OnStateChange = func(name string, from, to gobreaker.State) {
+			trying.Store(to == gobreaker.StateHalfOpen)
+			told(name, from, to)
+		}
+		s.IsSuccessful = func(err error) bool { return err == nil || statusOf(err) != 0 && trying.Load() }
+		return gobreaker.NewCircuitBreaker[float64](s).Execute, nil
 	default:
 		return nil, fmt.Errorf("no profile is called %q", profile)
+	}
+}
+
+// past asks without the breaker for the eighth rate that it refuses in a row.
+func past(execute guard) guard {
+	var refused atomic.Int64
+	return func(ask func() (float64, error)) (float64, error) {
+		rate, err := execute(ask)
+		if !errors.Is(err, gobreaker.ErrOpenState) {
+			refused.Store(0)
+			return rate, err
+		}
+		if refused.Add(1) == 8 {
+			return ask()
+		}
+		return rate, err
 	}
 }
 
