@@ -167,3 +167,21 @@ func TestStrangersAreNotExplained(t *testing.T) {
 		})
 	}
 }
+
+// TestCachesAreNoBreakers has something else answer one call.
+func TestCachesAreNoBreakers(t *testing.T) {
+	s, sv := random(0), service()
+	p, err := Derive("cached", Declared{System: s}, sv, true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	seen, err := predict.Play(Reference(p.Plan, s), mutant.Mutant{}, own)
+	if err != nil {
+		t.Fatal(err)
+	}
+	i := slices.IndexFunc(seen.Attempts, func(a trace.Attempt) bool { return a.Phase == "closed-2" && a.Status == 200 })
+	seen.Attempts = slices.Delete(seen.Attempts, i, i+1)
+	if r := p.Judge(seen); r.Failed() || r.Decided() || !strings.Contains(r.Reason, "cache") {
+		t.Errorf("%+v %s", r.Difference, r.Reason)
+	}
+}

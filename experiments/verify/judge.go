@@ -246,8 +246,14 @@ func (j *judge) why(p Param, same []float64) string {
 
 // differs names what explains a difference.
 func (j *judge) differs(r *Report, c *contradiction) {
-	r.Difference = j.difference(c)
 	culprits := j.culprits()
+	if len(culprits) == 0 && j.alone(c) {
+		r.Reason = fmt.Sprintf("call %s was answered without the dependency, and the calls around it were not: what answered it is no open breaker, but a cache, a limit or another policy; "+
+			"send calls that nothing answers but the dependency", c.at.call)
+		r.Rows = j.undecided(r.Reason)
+		return
+	}
+	r.Difference = j.difference(c)
 	var told System
 	for _, k := range culprits {
 		r.Difference.Explained = append(r.Difference.Explained, k.words())
@@ -279,6 +285,28 @@ func (j *judge) differs(r *Report, c *contradiction) {
 		}
 		r.Rows = append(r.Rows, row)
 	}
+}
+
+// alone reports whether a call was refused by a breaker that should be closed, and one that
+// came soon after it was not: an open breaker refuses several in a row.
+func (j *judge) alone(c *contradiction) bool {
+	if c.why != "refused" || c.state != breakerref.Closed || c.at.kind != refused {
+		return false
+	}
+	const row = 3
+	n := 0
+	for _, e := range j.seen.events[c.index:] {
+		switch e.kind {
+		case refused:
+			if n++; n == row {
+				return false
+			}
+		case admitted:
+			return true
+		default:
+		}
+	}
+	return false
 }
 
 // always reports whether every explanation changes a parameter.
