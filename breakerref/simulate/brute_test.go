@@ -45,6 +45,7 @@ type todo struct {
 type seen struct {
 	turns    []turn
 	outcomes []int64 // when each came
+	told     []int   // how many there were at each turn
 }
 
 func (b *brute) later(at int64, do func(int64)) {
@@ -64,7 +65,7 @@ func bruteTrial(m Model, seed, trial uint64) Trial {
 			panic(err)
 		}
 		b.machines = append(b.machines, machine)
-		b.seen = append(b.seen, seen{turns: []turn{{0, machine.State()}}})
+		b.seen = append(b.seen, seen{turns: []turn{{0, machine.State()}}, told: []int{0}})
 	}
 	rc := m.Traffic.Retry
 	rc.Seed = newStream(seed, trial, ofRetry).at(0)
@@ -130,6 +131,7 @@ func (b *brute) look(i int) {
 	for _, e := range b.machines[i].Events() {
 		if e.Kind == breakerref.EventTransition {
 			b.seen[i].turns = append(b.seen[i].turns, turn{int64(e.At.Sub(b.start)), e.To})
+			b.seen[i].told = append(b.seen[i].told, len(b.seen[i].outcomes))
 		}
 	}
 }
@@ -289,7 +291,7 @@ func (b *brute) peak(s stage) int64 {
 	return most
 }
 
-// stateBefore is the state just before an instant, or as of it.
+// stateAt is the state as of an instant.
 func (s seen) stateAt(at time.Duration) breakerref.State {
 	state := s.turns[0].to
 	for _, t := range s.turns {
@@ -324,8 +326,8 @@ func (b *brute) watched(s seen) Watched {
 			w.Late++
 		case from == breakerref.Closed && t.to == breakerref.Open && w.Opened == nil && w.ClosedBefore:
 			n := int64(0)
-			for _, r := range s.outcomes {
-				if r >= int64(o.From) && r <= t.at {
+			for _, r := range s.outcomes[:s.told[i]] {
+				if r >= int64(o.From) {
 					n++
 				}
 			}
