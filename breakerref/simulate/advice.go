@@ -10,9 +10,19 @@ import (
 
 // Advice is something that a breaker's owner should know.
 type Advice struct {
-	Useless bool   `json:"useless"` // the breaker cannot do its work
-	Text    string `json:"text"`
+	Kind AdviceKind `json:"kind"`
+	Text string     `json:"text"`
 }
+
+// AdviceKind says how bad it is.
+type AdviceKind string
+
+// The kinds of advice.
+const (
+	Useless    AdviceKind = "useless"     // the breaker cannot do its work
+	FalseAlarm AdviceKind = "false alarm" // it opens without need, often
+	TakeCare   AdviceKind = "take care"   // it does its work, but not always
+)
 
 // outcomesPerSecond is how many outcomes a second one breaker is told of when everything
 // fails.
@@ -35,10 +45,47 @@ func (m Model) advice(r *Result) []Advice {
 	} else {
 		a = m.countAdvice(r)
 	}
-	if a == nil {
+	var all []Advice
+	if a != nil {
+		all = append(all, *a)
+	}
+	if f := m.falseAdvice(r); f != nil {
+		all = append(all, *f)
+	}
+	return all
+}
+
+// oftenFalse is from how many false openings a day on there is advice.
+const oftenFalse = 1
+
+// falseAdvice looks for the smallest sample that makes false openings seldom.
+func (m Model) falseAdvice(r *Result) *Advice {
+	if r.Quiet.Low < oftenFalse {
 		return nil
 	}
-	return []Advice{*a}
+	b := m.Breaker
+	a := &Advice{Kind: FalseAlarm, Text: fmt.Sprintf("%d failures of %d outcomes open it, and that happens by chance, where %s fail in the background, %s times a day.",
+		needed(m.least(), b.FailureRate), m.least(), percentText(m.Traffic.Background), a3(r.Quiet.PerDay))}
+	for n := m.least() + 1; n <= 5000; n += 1 + n/20 {
+		q := m.quiet()
+		q.Breaker.MinimumCalls = n
+		if b.WindowType == breakerref.CountBased {
+			q.Breaker.Window = max(b.Window, n)
+		}
+		if most, ok := q.mostFalse(); ok && most < oftenFalse {
+			a.Text += fmt.Sprintf(" What would help: minimumNumberOfCalls of %d (and slidingWindowSize, where it counts calls).", n)
+			break
+		}
+	}
+	return a
+}
+
+// least is with how many outcomes a closed breaker decides.
+func (m Model) least() int {
+	if m.Breaker.WindowType == breakerref.TimeBased {
+		return m.Breaker.MinimumCalls
+	}
+	return min(m.Breaker.MinimumCalls, m.Breaker.Window)
 }
 
 // sure is how likely a window has to hold enough calls to be relied on.
@@ -62,9 +109,9 @@ func (m Model) timeAdvice(r *Result) *Advice {
 		number(rate), number(mean), b.Window, b.MinimumCalls)
 	help := fmt.Sprintf("minimumNumberOfCalls of %d, or slidingWindowSize of %d", least, seconds)
 	if float64(b.MinimumCalls) > mean {
-		return &Advice{Useless: true, Text: text + "It opens by chance at best" + m.seen(r) + ". What would help: " + help + "."}
+		return &Advice{Kind: Useless, Text: text + "It opens by chance at best" + m.seen(r) + ". What would help: " + help + "."}
 	}
-	return &Advice{Text: text + fmt.Sprintf("It often has too few%s. Surer would be: %s.", m.seen(r), help)}
+	return &Advice{Kind: TakeCare, Text: text + fmt.Sprintf("It often has too few%s. Surer would be: %s.", m.seen(r), help)}
 }
 
 // reachableMinimum is the largest minimum that the traffic reaches surely.
@@ -88,7 +135,7 @@ func (m Model) seen(r *Result) string {
 // countAdvice looks at how long it takes to gather what a window of calls needs.
 func (m Model) countAdvice(r *Result) *Advice {
 	b, rate, o := m.Breaker, m.outcomesPerSecond(), m.outage()
-	least := min(b.MinimumCalls, b.Window)
+	least := m.least()
 	gather := time.Duration(min(float64(least)/rate, 1e9) * float64(second)).Round(time.Second / 10)
 	lasts := o.To - o.From
 	if o.none() || gather <= lasts/2 {
@@ -100,9 +147,9 @@ func (m Model) countAdvice(r *Result) *Advice {
 		number(rate), least, gather, fail, b.Window, time.Duration(float64(fail)/rate*float64(second)).Round(time.Second/10), lasts)
 	helps := fmt.Sprintf("What would help: slidingWindowSize and minimumNumberOfCalls of %d or less.", help)
 	if r.Opened*10 < r.Breakers {
-		return &Advice{Useless: true, Text: text + fmt.Sprintf("It opened in %d of %d. ", r.Opened, r.Breakers) + helps}
+		return &Advice{Kind: Useless, Text: text + fmt.Sprintf("It opened in %d of %d. ", r.Opened, r.Breakers) + helps}
 	}
-	return &Advice{Text: text + "After a start it is of no use for so long. " + helps}
+	return &Advice{Kind: TakeCare, Text: text + "After a start it is of no use for so long. " + helps}
 }
 
 // number writes a number as a person would.

@@ -316,6 +316,10 @@ func (b *brute) watched(s seen) Watched {
 		w.ClosedBefore = s.stateAt(o.From-1) == breakerref.Closed
 		w.ShutAtEnd = s.stateAt(o.To-1) != breakerref.Closed
 	}
+	if last := s.turns[len(s.turns)-1]; len(s.turns) > 1 && last.to == breakerref.Closed && !o.none() && time.Duration(last.at) >= o.To {
+		d := time.Duration(last.at) - o.To
+		w.Settled = &d
+	}
 	for i := 1; i < len(s.turns); i++ {
 		t, from := s.turns[i], s.turns[i-1].to
 		at := time.Duration(t.at)

@@ -86,7 +86,7 @@ func TestTooFewForTheMinimum(t *testing.T) {
 	if r.Opened != 0 || r.Never != 20 {
 		t.Errorf("opened in %d", r.Opened)
 	}
-	if len(r.Advice) != 1 || !r.Advice[0].Useless {
+	if len(r.Advice) != 1 || r.Advice[0].Kind != simulate.Useless {
 		t.Errorf("advice %+v", r.Advice)
 	}
 	m.Breaker.MinimumCalls = 5 // 9 seconds at least are within the window.

@@ -117,7 +117,7 @@ func (e *engine) play() Trial {
 	for {
 		next := e.queue.next()
 		at := min(next, e.due)
-		if at >= e.border {
+		if at >= e.border && e.border <= e.end {
 			e.enter(e.border)
 			continue
 		}

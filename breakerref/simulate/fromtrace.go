@@ -11,12 +11,17 @@ import (
 	"github.com/faultline-go/faultline/target/trace"
 )
 
-// The bin of a recorded dependency, and the share of failures from which on a bin is part
-// of an outage.
-const (
-	recordedBin   = time.Second
-	outageFromBin = 0.25
-)
+// outageFromBin is the share of failures from which on a bin is part of an outage.
+const outageFromBin = 0.25
+
+// binOf is how finely a recorded dependency is looked at: by seconds, or by tenths if the
+// run was short.
+func binOf(duration time.Duration) time.Duration {
+	if duration < 30*time.Second {
+		return 100 * time.Millisecond
+	}
+	return time.Second
+}
 
 // TakeTrace gives a model the traffic of a recorded run: calls at the instants at which
 // they were sent; a dependency that, in every second, fails as often as the injector did

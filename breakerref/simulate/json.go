@@ -34,26 +34,27 @@ type (
 		Timeline *Course           `json:"typical_trial"`
 	}
 	outageJSON struct {
-		From         int64   `json:"from_ns"`
-		To           int64   `json:"to_ns"`
-		Breakers     int     `json:"breakers"`
-		NotClosed    int     `json:"not_closed_when_it_began"`
-		Opened       int     `json:"opened"`
-		Never        int     `json:"never_opened"`
-		ToOpen       Spread  `json:"time_to_open_ns"`
-		Outcomes     Spread  `json:"outcomes_to_open"`
-		Recovered    Spread  `json:"time_to_recover_ns"`
-		NotRecovered int     `json:"not_recovered"`
-		Late         int64   `json:"openings_after"`
-		Comeback     int64   `json:"calls_that_came_back"`
-		Before       Ends    `json:"calls_before"`
-		During       Ends    `json:"calls_during"`
-		After        Ends    `json:"calls_after"`
-		LoadBefore   float64 `json:"load_before_per_second"`
-		LoadDuring   float64 `json:"load_during_per_second"`
-		LoadAfter    float64 `json:"load_after_per_second"`
-		PeakBefore   Spread  `json:"peak_second_before"`
-		PeakAfter    Spread  `json:"peak_second_after"`
+		From       int64   `json:"from_ns"`
+		To         int64   `json:"to_ns"`
+		Breakers   int     `json:"breakers"`
+		NotClosed  int     `json:"not_closed_when_it_began"`
+		Opened     int     `json:"opened"`
+		Never      int     `json:"never_opened"`
+		ToOpen     Spread  `json:"time_to_open_ns"`
+		Outcomes   Spread  `json:"outcomes_to_open"`
+		Recovered  Spread  `json:"time_to_recover_ns"`
+		Settled    Spread  `json:"time_to_recover_for_good_ns"`
+		Unsettled  int     `json:"not_recovered_for_good"`
+		Late       int64   `json:"openings_after"`
+		Comeback   int64   `json:"calls_that_came_back"`
+		Before     Ends    `json:"calls_before"`
+		During     Ends    `json:"calls_during"`
+		After      Ends    `json:"calls_after"`
+		LoadBefore float64 `json:"load_before_per_second"`
+		LoadDuring float64 `json:"load_during_per_second"`
+		LoadAfter  float64 `json:"load_after_per_second"`
+		PeakBefore Spread  `json:"peak_second_before"`
+		PeakAfter  Spread  `json:"peak_second_after"`
 	}
 )
 
@@ -68,7 +69,7 @@ func (t *Table) WriteJSON(w io.Writer) error {
 		}
 		if o := r.Model.outage(); !o.none() {
 			row.Outage = &outageJSON{
-				int64(o.From), int64(o.To), r.Breakers, r.NotClosed, r.Opened, r.Never, r.ToOpen, r.Outcomes, r.Recovered, r.NotRecovered, r.Late, r.Comeback,
+				int64(o.From), int64(o.To), r.Breakers, r.NotClosed, r.Opened, r.Never, r.ToOpen, r.Outcomes, r.Recovered, r.Settled, r.Unsettled, r.Late, r.Comeback,
 				r.Before, r.During, r.After, r.LoadBefore, r.LoadDuring, r.LoadAfter, r.PeakBefore, r.PeakAfter,
 			}
 		}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/faultline-go/faultline/breakerref"
 	"github.com/faultline-go/faultline/breakerref/retry"
+	"github.com/faultline-go/faultline/internal/yamldoc"
 )
 
 // Model is a breaker and the traffic that it sees. It is plain data; the zero value is
@@ -190,8 +191,8 @@ func (p *problems) arrivals(m Model) {
 func (p *problems) phases(m Model) {
 	last := time.Duration(0)
 	for _, ph := range m.Traffic.Phases {
-		p.require(!ph.none() && ph.From >= last, "phase", fmt.Sprintf("%v..%v", ph.From, ph.To), "of some length, and begin when the one before it has ended")
-		p.require(ph.To <= m.Duration, "phase", fmt.Sprintf("%v..%v", ph.From, ph.To), fmt.Sprintf("over within the duration of a trial, which is %v", m.Duration))
+		p.require(!ph.none() && ph.From >= last, "phase", spanText(ph.Span), "of some length, and begin when the one before it has ended")
+		p.require(ph.To <= m.Duration, "phase", spanText(ph.Span), "over within the duration of a trial, which is "+yamldoc.FormatDuration(m.Duration))
 		for _, share := range ph.Failures {
 			p.require(share >= 0 && share <= 1, "failures", share, "from 0% to 100%")
 		}
@@ -200,6 +201,6 @@ func (p *problems) phases(m Model) {
 		}
 		last = ph.To
 	}
-	o := m.outage()
-	p.require(o.From >= 0 && o.To <= m.Duration, "outage", fmt.Sprintf("%v..%v", o.From, o.To), "within the duration of a trial")
+	o := m.Outage
+	p.require(o.From >= 0 && o.To <= m.Duration, "outage", spanText(o), "within the duration of a trial")
 }

@@ -1,6 +1,7 @@
 package simulate
 
 import (
+	"bytes"
 	"fmt"
 	"slices"
 	"strings"
@@ -36,9 +37,8 @@ func Read(file string, src []byte, base Model) (Document, error) {
 	doc := yamldoc.Parse(file, src)
 	d := Document{Model: base}
 	root := doc.Root().Map("")
-	if !root.Has("kind") && root.Has("resilience4j") {
-		root.Problemf("this is no simulation but the configuration of an application; give it as --config %s", file)
-		return d, doc.Err()
+	if !root.Has("kind") && bytes.Contains(src, []byte("resilience4j")) {
+		return d, fmt.Errorf("%s: this is no simulation but the configuration of an application; give it as --config %s", file, file)
 	}
 	root.Need("apiVersion").OneOf(APIVersion, APIVersion)
 	root.Need("kind").OneOf(Kind, Kind)
@@ -188,8 +188,15 @@ func Rows(m Model, vary []Vary) ([]Row, error) {
 		}
 		rows = next
 	}
+	if m.Duration == 0 { // The longest that one of them has serves all.
+		for _, r := range rows {
+			m.Duration = max(m.Duration, r.Model.Complete().Duration)
+		}
+	}
 	for i := range rows {
-		rows[i].Model = rows[i].Model.Complete()
+		if rows[i].Model.Duration == 0 {
+			rows[i].Model.Duration = m.Duration
+		}
 	}
 	return rows, nil
 }

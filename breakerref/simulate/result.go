@@ -10,7 +10,7 @@ import (
 func (p *plan) result() *Result {
 	r := &Result{Model: p.m, Seed: p.o.Seed, Trials: len(p.trials), Quiet: sumQuiet(&p.quiet, p.calm)}
 	r.Calls = r.Quiet.Calls
-	var toOpen, outcomes, recovered, peakBefore, peakAfter []int64
+	var toOpen, outcomes, recovered, settled, peakBefore, peakAfter []int64
 	var attempts [stages]int64
 	for i := range p.trials {
 		t := &p.trials[i]
@@ -34,9 +34,13 @@ func (p *plan) result() *Result {
 			if b.Recovered != nil {
 				recovered = append(recovered, int64(*b.Recovered))
 			}
+			if b.Settled != nil {
+				settled = append(settled, int64(*b.Settled))
+			}
 		}
 	}
 	r.ToOpen, r.Outcomes, r.Recovered = spread(toOpen), spread(outcomes), spread(recovered)
+	r.Settled = spread(settled)
 	r.PeakBefore, r.PeakAfter = spread(peakBefore), spread(peakAfter)
 	p.loads(r, attempts)
 	r.Typical = p.typical()
@@ -56,8 +60,8 @@ func (r *Result) breaker(b Watched) {
 	default:
 		r.NotClosed++
 	}
-	if b.ShutAtEnd && b.Recovered == nil {
-		r.NotRecovered++
+	if b.Unsettled() {
+		r.Unsettled++
 	}
 }
 

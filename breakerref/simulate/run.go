@@ -25,7 +25,7 @@ type Options struct {
 	// it is above 0, says how long instead. Both 0: DefaultQuietCalls.
 	QuietCalls int64
 	QuietTime  time.Duration
-	Slots      int // of the typical trial's course; 0: 72
+	Slots      int // of the typical trial's course; 0: 68
 	Run        Runner
 	Progress   func(done, of int) // may be nil; called by one job at a time of the Runner's making
 }
@@ -39,10 +39,11 @@ const (
 	maxQuietCalls     = 5e9
 )
 
-// DefaultTrials is 1000, or as many as make 20 million calls, but not below 50.
-func DefaultTrials(m Model) int {
-	n := callsOfTrials / max(m.perSecond()*m.Duration.Seconds(), 1)
-	return int(min(max(n, leastTrials), mostTrials))
+// DefaultTrials is 1000, or as many as make 20 million calls, but not below 50. How many
+// calls a trial has the first one tells, since callers may come back.
+func DefaultTrials(m Model, seed uint64) int {
+	first := Play(&m, seed, 0)
+	return int(min(max(callsOfTrials/max(first.Calls(), 1), leastTrials), mostTrials))
 }
 
 // Result is what a model comes to.
@@ -63,7 +64,8 @@ type Result struct {
 	LoadBefore, LoadDuring, LoadAfter float64 // attempts at the dependency, a second
 	PeakBefore, PeakAfter             Spread  // of attempts within one second
 	Recovered                         Spread  // ns from the end of the outage to CLOSED, of the breakers that were not closed then
-	NotRecovered                      int     // not within the trial
+	Settled                           Spread  // ns from the end of the outage to CLOSED for good, of the breakers that had to close
+	Unsettled                         int     // those that were not closed for good within the trial
 	Late                              int64   // openings out of CLOSED after the outage
 	Comeback                          int64
 	Cut                               int // trials that were stopped, see Trial
@@ -97,6 +99,12 @@ func RunAll(models []Model, o Options) ([]*Result, error) {
 	}
 	if err := errors.Join(problems...); err != nil {
 		return nil, err
+	}
+	if o.Trials == 0 {
+		o.Trials = mostTrials
+		for _, m := range models {
+			o.Trials = min(o.Trials, DefaultTrials(m, o.Seed))
+		}
 	}
 	plans := make([]*plan, len(models))
 	var jobs []func()
@@ -141,14 +149,11 @@ type plan struct {
 
 func newPlan(m Model, o Options) *plan {
 	p := &plan{m: m, o: o}
-	if o.Trials == 0 {
-		p.o.Trials = DefaultTrials(m)
-	}
 	if o.QuietCalls == 0 {
 		p.o.QuietCalls = DefaultQuietCalls
 	}
 	if o.Slots == 0 {
-		p.o.Slots = 72
+		p.o.Slots = 68
 	}
 	if m.outage().none() {
 		p.o.Trials = 1 // There is nothing to measure; it has a course.

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"unicode"
 )
 
 // WriteText writes the report for a person, in lines of about so many columns.
@@ -74,11 +75,7 @@ func (r *Result) writeOne(b *strings.Builder, t *Table, width int) {
 // answers says in a few lines what the breaker will do.
 func (r *Result) answers(b *strings.Builder, width int) {
 	for _, a := range r.Advice {
-		word := "TAKE CARE"
-		if a.Useless {
-			word = "USELESS"
-		}
-		labelled(b, width, word, a.Text)
+		labelled(b, width, strings.ToUpper(string(a.Kind)), a.Text)
 	}
 	if !r.Model.outage().none() {
 		labelled(b, width, "opens", r.opensWords())
@@ -139,20 +136,24 @@ func (r *Result) duringWords() string {
 }
 
 func (r *Result) recoversWords() string {
-	if r.Recovered.N+r.NotRecovered == 0 {
+	all := r.Settled.N + r.Unsettled
+	if all == 0 {
 		return ""
 	}
-	s := fmt.Sprintf("closed again %s after the end (median; 90%% within %s, slowest %s)", timeText(r.Recovered.P50), timeText(r.Recovered.P90), timeText(r.Recovered.Max))
-	if r.Recovered.N == 0 {
-		s = "NEVER within the trial"
+	first := fmt.Sprintf("%s after the end (median; 90%% within %s, slowest %s)", timeText(r.Recovered.P50), timeText(r.Recovered.P90), timeText(r.Recovered.Max))
+	switch {
+	case r.Recovered.N == 0:
+		return "NEVER within the trial"
+	case r.Late == 0 && r.Unsettled == 0:
+		return "closed again " + first
+	case r.Late == 0:
+		return fmt.Sprintf("closed again %s; %d of %d were not within the trial", first, r.Unsettled, all)
 	}
-	if n := r.NotRecovered; n > 0 && r.Recovered.N > 0 {
-		s += fmt.Sprintf("; %d of %d were not within the trial", n, n+r.Recovered.N)
+	s := fmt.Sprintf("closed first %s, but opened anew %s times in %d trials; ", first, countText(r.Late), r.Trials)
+	if r.Settled.N == 0 {
+		return s + "NEVER closed for good within the trial"
 	}
-	if r.Late > 0 {
-		s += fmt.Sprintf("; opened anew %s times afterwards, in %d trials", countText(r.Late), r.Trials)
-	}
-	return s
+	return s + fmt.Sprintf("closed for good %s after the end (median) in %d of %d", timeText(r.Settled.P50), r.Settled.N, all)
 }
 
 func (r *Result) returnWords() string {
@@ -176,6 +177,9 @@ func (r *Result) spreads(b *strings.Builder) {
 	line("time to open", r.ToOpen, timeText)
 	line("outcomes to open", r.Outcomes, plain)
 	line("time to recover", r.Recovered, timeText)
+	if r.Late > 0 {
+		line("time to recover for good", r.Settled, timeText)
+	}
 	line("busiest second before", r.PeakBefore, plain)
 	line("busiest second after", r.PeakAfter, plain)
 }
@@ -183,13 +187,12 @@ func (r *Result) spreads(b *strings.Builder) {
 // writeRows writes a table with a line for each model.
 func (t *Table) writeRows(b *strings.Builder, width int) {
 	head := []string{"opens", "p50", "p99", "outcomes", "rejected", "failed", "recovers", "peak", "false/day"}
-	table := [][]string{}
 	first := []string{}
 	for _, c := range t.Rows[0].Changed {
 		name, _, _ := strings.Cut(c, "=")
 		first = append(first, name)
 	}
-	table = append(table, append(first, head...))
+	table := stacked(append(first, head...))
 	calls := int64(0)
 	for i, r := range t.Out {
 		calls += r.Calls
@@ -203,17 +206,13 @@ func (t *Table) writeRows(b *strings.Builder, width int) {
 	writeTable(b, table)
 	b.WriteString("\nopens: share of the outages in which it opened; p50, p99: of the time that took;\n" +
 		"outcomes: that it was told of until then (median); rejected, failed: of the calls\n" +
-		"in the outage; recovers: from its end to closed (median); peak: busiest second\n" +
-		"after it over the busiest before; false/day: openings a day without an outage,\n" +
+		"in the outage; recovers: from its end to closed for good (median); peak: busiest\n" +
+		"second after it over the busiest before; false/day: openings a day without an outage,\n" +
 		"< where none was seen (95%, or by calculation). All rows met the same traffic.\n")
 	for i, r := range t.Out {
 		for _, a := range r.Advice {
-			word := "TAKE CARE"
-			if a.Useless {
-				word = "USELESS"
-			}
 			b.WriteByte('\n')
-			labelled(b, width, word, strings.Join(t.Rows[i].Changed, ", ")+": "+a.Text)
+			labelled(b, width, strings.ToUpper(string(a.Kind)), strings.Join(t.Rows[i].Changed, ", ")+": "+a.Text)
 		}
 	}
 	b.WriteString("\nThe rest of the first row, as of all:\n")
@@ -236,9 +235,9 @@ func (r *Result) cells() []string {
 	}
 	recovers := "-"
 	switch {
-	case r.Recovered.N > 0:
-		recovers = timeText(r.Recovered.P50)
-	case r.NotRecovered > 0:
+	case r.Settled.N > r.Unsettled:
+		recovers = timeText(r.Settled.P50)
+	case r.Unsettled > 0:
 		recovers = "never"
 	}
 	return append(cells, percentText(float64(r.During.Rejected)/calls), percentText(float64(r.During.Failed)/calls), recovers,
@@ -254,12 +253,55 @@ func writeTable(b *strings.Builder, table [][]string) {
 		}
 	}
 	for _, line := range table {
+		var text strings.Builder
 		for i, cell := range line {
 			if i > 0 {
-				b.WriteString("  ")
+				text.WriteString("  ")
 			}
-			fmt.Fprintf(b, "%*s", widths[i], cell)
+			fmt.Fprintf(&text, "%*s", widths[i], cell)
 		}
-		b.WriteByte('\n')
+		b.WriteString(strings.TrimRight(text.String(), " ") + "\n")
 	}
+}
+
+// stacked writes long names of columns one part above the other, cut before capitals.
+func stacked(names []string) [][]string {
+	const wide = 12
+	columns, height := make([][]string, len(names)), 1
+	for i, name := range names {
+		part := ""
+		for _, word := range camel(name) {
+			if part != "" && len(part)+len(word) > wide {
+				columns[i] = append(columns[i], part)
+				part = ""
+			}
+			part += word
+		}
+		columns[i] = append(columns[i], part)
+		height = max(height, len(columns[i]))
+	}
+	lines := make([][]string, height)
+	for y := range lines {
+		for _, c := range columns {
+			cell := ""
+			if at := y - height + len(c); at >= 0 {
+				cell = c[at]
+			}
+			lines[y] = append(lines[y], cell)
+		}
+	}
+	return lines
+}
+
+// camel cuts a name before its capitals.
+func camel(name string) []string {
+	var words []string
+	from := 0
+	for i, r := range name {
+		if unicode.IsUpper(r) && i > 0 {
+			words = append(words, name[from:i])
+			from = i
+		}
+	}
+	return append(words, name[from:])
 }

@@ -45,6 +45,9 @@ type Watched struct {
 	Opened       *Opening
 	// Recovered is how long after the outage it was closed first, if it was not at its end.
 	Recovered *time.Duration
+	// Settled is how long after the outage it was closed for good, if it was at all and
+	// had not been all the time.
+	Settled   *time.Duration
 	ShutAtEnd bool // it was not closed when the outage ended
 
 	False  int64 // openings out of CLOSED before the outage; without an outage all
@@ -105,6 +108,7 @@ func (w *watch) moved(at int64, from, to breakerref.State, recorded int64) {
 		w.trail = append(w.trail, turn{at, to})
 	}
 	when := time.Duration(at)
+	w.settle(when, to)
 	switch {
 	case from == breakerref.Closed && to == breakerref.Open:
 		w.opened(when, recorded)
@@ -113,6 +117,18 @@ func (w *watch) moved(at int64, from, to breakerref.State, recorded int64) {
 		w.out.Recovered = &after
 	}
 }
+
+// settle notes since when it has been closed for good, as far as is known.
+func (w *watch) settle(when time.Duration, to breakerref.State) {
+	w.out.Settled = nil
+	if to == breakerref.Closed && !w.outage.none() && when >= w.outage.To {
+		after := when - w.outage.To
+		w.out.Settled = &after
+	}
+}
+
+// Unsettled says that it had to close after the outage, and was not closed for good.
+func (w Watched) Unsettled() bool { return w.Settled == nil && (w.ShutAtEnd || w.Late > 0) }
 
 func (w *watch) opened(at time.Duration, recorded int64) {
 	switch {

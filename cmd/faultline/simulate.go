@@ -32,11 +32,11 @@ type simulateFlags struct {
 	healthy   timespan
 	format    choice
 	out       string
-	values    map[string]*string // of the model, by the names of flags
+	values    map[string]*modelValue // by the names of flags
 }
 
 func (a app) simulateCommand() *cobra.Command {
-	f := simulateFlags{seed: defaultSeed, format: choice{formatText, []string{formatText, formatJSON}}, values: map[string]*string{}}
+	f := simulateFlags{seed: defaultSeed, format: choice{formatText, []string{formatText, formatJSON}}, values: map[string]*modelValue{}}
 	cmd := &cobra.Command{
 		Use:   "simulate [FILE]",
 		Short: "Say what a breaker will do under a traffic, before it runs",
@@ -92,18 +92,30 @@ func (f *simulateFlags) register(flags *pflag.FlagSet) {
 	flags.StringVar(&f.out, "out", "", "write the report as JSON to the `FILE` as well")
 	base := simulate.Default().Complete()
 	for _, p := range simulate.Params() {
-		text := new(string)
-		f.values[kebab(p.Name)] = text
-		flags.StringVar(text, p.Name, "", fmt.Sprintf("`%s`: %s (%s)", strings.ToUpper(kindWord(p.Kind)), p.Help, p.Get(&base)))
+		v := &modelValue{text: p.Get(&base), kind: p.Kind}
+		f.values[kebab(p.Name)] = v
+		help := p.Help
+		if strings.Contains(p.Kind, "|") {
+			v.kind = "word"
+			help += ": " + enumerated(strings.Split(p.Kind, "|"))
+		}
+		flags.Var(v, p.Name, help)
 	}
 }
 
-// kindWord is how help names the values of a flag: those of few words are not named.
-func kindWord(kind string) string {
-	if strings.Contains(kind, "|") {
-		return "word"
-	}
-	return kind
+// modelValue is a flag that is a value of the model, which is read when all are known.
+type modelValue struct{ text, kind string }
+
+// String implements pflag.Value.
+func (v *modelValue) String() string { return v.text }
+
+// Type implements pflag.Value.
+func (v *modelValue) Type() string { return v.kind }
+
+// Set implements pflag.Value.
+func (v *modelValue) Set(text string) error {
+	v.text = text
+	return nil
 }
 
 // kebab writes slidingWindowSize as sliding-window-size.
@@ -272,7 +284,7 @@ func (f *simulateFlags) set(m *simulate.Model, flags *pflag.FlagSet) error {
 	for _, p := range simulate.Params() {
 		name := kebab(p.Name)
 		if flags.Changed(name) {
-			if err := p.Set(m, *f.values[name]); err != nil {
+			if err := p.Set(m, f.values[name].text); err != nil {
 				problems = append(problems, fmt.Errorf("--%w", err))
 			}
 		}
