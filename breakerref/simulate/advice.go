@@ -64,8 +64,8 @@ func (m Model) falseAdvice(r *Result) *Advice {
 		return nil
 	}
 	b := m.Breaker
-	a := &Advice{Kind: FalseAlarm, Text: fmt.Sprintf("%d failures of %d outcomes open it, and that happens by chance, where %s fail in the background, %s times a day.",
-		needed(m.least(), b.FailureRate), m.least(), percentText(m.Traffic.Background), a3(r.Quiet.PerDay))}
+	a := &Advice{Kind: FalseAlarm, Text: fmt.Sprintf("%s of %d outcomes open it, and that happens by chance, where %s fail in the background, %s times a day.",
+		plural(needed(m.least(), b.FailureRate), "failure"), m.least(), percentText(m.Traffic.Background), a3(r.Quiet.PerDay))}
 	for n := m.least() + 1; n <= 5000; n += 1 + n/20 {
 		q := m.quiet()
 		q.Breaker.MinimumCalls = n
@@ -150,6 +150,14 @@ func (m Model) countAdvice(r *Result) *Advice {
 		return &Advice{Kind: Useless, Text: text + fmt.Sprintf("It opened in %d of %d. ", r.Opened, r.Breakers) + helps}
 	}
 	return &Advice{Kind: TakeCare, Text: text + "After a start it is of no use for so long. " + helps}
+}
+
+// plural counts things, of which one is not several.
+func plural(n int, thing string) string {
+	if n != 1 {
+		thing += "s"
+	}
+	return fmt.Sprintf("%d %s", n, thing)
 }
 
 // number writes a number as a person would.

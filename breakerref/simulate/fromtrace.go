@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/faultline-go/faultline/internal/yamldoc"
 	"github.com/faultline-go/faultline/target/match"
 	"github.com/faultline-go/faultline/target/trace"
 )
@@ -24,10 +25,11 @@ func binOf(duration time.Duration) time.Duration {
 }
 
 // TakeTrace gives a model the traffic of a recorded run: calls at the instants at which
-// they were sent; a dependency that, in every second, fails as often as the injector did
-// then and takes as long as one of its attempts did. A second in which no attempt arrived,
-// as while a breaker was open, is like the one before it. The outage reaches from the
-// first to the last second in which a quarter or more failed. What the model has of
+// they were sent; a dependency that, in every second (or tenth of one, if the run was
+// shorter than 30 s), fails as often as the injector did then and takes as long as one of
+// its attempts did. Where no attempt arrived, as while a breaker was open, it is as it was
+// just before. The outage reaches from the first to the last of these bins in which a
+// quarter or more failed. What the model has of
 // retries, replicas and time limits stays. Notes say what was done; an error says why the
 // trace is of no use. The injector may be empty if there is one only.
 func TakeTrace(m Model, t *trace.Trace, injector string) (Model, []string, error) {
@@ -47,18 +49,29 @@ func TakeTrace(m Model, t *trace.Trace, injector string) (Model, []string, error
 		m.Duration = max(m.Duration, t.Calls[i].End-start)
 	}
 	m.Duration = max(m.Duration, tr.Sends[len(tr.Sends)-1]+1)
-	bins, guessed := recordedBins(t, name, start, m.Duration)
-	notes := []string{fmt.Sprintf("%d calls over %v, and what %s did to them each second", len(tr.Sends), m.Duration.Round(time.Millisecond), name)}
+	width := binOf(m.Duration)
+	bins, guessed := recordedBins(t, name, start, m.Duration, width)
+	notes := []string{fmt.Sprintf("%d calls over %v, and what %s did to them in each %s", len(tr.Sends), m.Duration.Round(time.Millisecond), name, yamldoc.FormatDuration(width))}
 	if guessed > 0 {
-		notes = append(notes, fmt.Sprintf("in %d of %d seconds no attempt reached it: they are taken to be as the second before", guessed, len(bins)))
+		notes = append(notes, fmt.Sprintf("in %d of %d such times no attempt reached it: it is taken to have been as just before", guessed, len(bins)))
 	}
 	for i, b := range bins {
-		from := time.Duration(i) * recordedBin
+		from := time.Duration(i) * width
 		share := b.share()
-		tr.Phases = append(tr.Phases, Phase{Span: Span{from, min(from+recordedBin, m.Duration)}, Failures: [2]float64{share, share}, Latency: &Latency{Samples: b.took}})
+		tr.Phases = append(tr.Phases, Phase{Span: Span{from, min(from+width, m.Duration)}, Failures: [2]float64{share, share}, Latency: &Latency{Samples: b.took}})
 	}
-	m.Outage = Span{}
 	var calm bin
+	m.Outage, calm = outageOf(bins, width, m.Duration)
+	tr.Background, tr.Latency = calm.share(), Latency{Samples: calm.took}
+	if len(calm.took) == 0 {
+		tr.Latency = Latency{Median: time.Millisecond}
+		notes = append(notes, "there is no time without an outage: background failures are taken to be none, and latency 1ms")
+	}
+	return m, notes, nil
+}
+
+// outageOf finds the outage, and adds up what was seen outside of it.
+func outageOf(bins []bin, width, duration time.Duration) (o Span, calm bin) {
 	for i, b := range bins {
 		if b.share() < outageFromBin {
 			if !b.guessed {
@@ -66,17 +79,12 @@ func TakeTrace(m Model, t *trace.Trace, injector string) (Model, []string, error
 			}
 			continue
 		}
-		if m.Outage.none() {
-			m.Outage.From = time.Duration(i) * recordedBin
+		if o.none() {
+			o.From = time.Duration(i) * width
 		}
-		m.Outage.To = min(time.Duration(i+1)*recordedBin, m.Duration)
+		o.To = min(time.Duration(i+1)*width, duration)
 	}
-	tr.Background, tr.Latency = calm.share(), Latency{Samples: calm.took}
-	if len(calm.took) == 0 {
-		tr.Latency = Latency{Median: time.Millisecond}
-		notes = append(notes, "there is no second without an outage: background failures are taken to be none, and latency 1ms")
-	}
-	return m, notes, nil
+	return o, calm
 }
 
 // theInjector finds the one that is asked for.
@@ -118,10 +126,10 @@ func (b *bin) share() float64 {
 	return float64(b.failed) / float64(len(b.took))
 }
 
-// recordedBins sorts the attempts by the second in which they arrived. Those whose end is
+// recordedBins sorts the attempts by when they arrived. Those whose end is
 // not known say nothing.
-func recordedBins(t *trace.Trace, injector string, start, duration time.Duration) (bins []bin, guessed int) {
-	bins = make([]bin, (duration+recordedBin-1)/recordedBin)
+func recordedBins(t *trace.Trace, injector string, start, duration, width time.Duration) (bins []bin, guessed int) {
+	bins = make([]bin, (duration+width-1)/width)
 	rule := match.DefaultFailure()
 	first := -1
 	for i := range t.Attempts {
@@ -130,13 +138,13 @@ func recordedBins(t *trace.Trace, injector string, start, duration time.Duration
 		if a.Injector != injector || a.Done() == trace.None || at < 0 || at >= duration {
 			continue
 		}
-		b := &bins[at/recordedBin]
+		b := &bins[at/width]
 		b.took = append(b.took, a.Done()-a.Arr)
 		if attemptFailed(a, rule) {
 			b.failed++
 		}
 		if first < 0 {
-			first = int(at / recordedBin)
+			first = int(at / width)
 		}
 	}
 	for i := range bins {

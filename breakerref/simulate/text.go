@@ -209,14 +209,31 @@ func (t *Table) writeRows(b *strings.Builder, width int) {
 		"in the outage; recovers: from its end to closed for good (median); peak: busiest\n" +
 		"second after it over the busiest before; false/day: openings a day without an outage,\n" +
 		"< where none was seen (95%, or by calculation). All rows met the same traffic.\n")
-	for i, r := range t.Out {
-		for _, a := range r.Advice {
-			b.WriteByte('\n')
-			labelled(b, width, strings.ToUpper(string(a.Kind)), strings.Join(t.Rows[i].Changed, ", ")+": "+a.Text)
-		}
-	}
+	t.advise(b, width)
 	b.WriteString("\nThe rest of the first row, as of all:\n")
 	t.head(b, width, &t.Out[0].Model, t.Out[0], calls)
+}
+
+// advise writes what there is to say of the rows, the same of several only once.
+func (t *Table) advise(b *strings.Builder, width int) {
+	var order []Advice
+	of := map[Advice][]string{}
+	for i, r := range t.Out {
+		for _, a := range r.Advice {
+			if of[a] == nil {
+				order = append(order, a)
+			}
+			of[a] = append(of[a], strings.Join(t.Rows[i].Changed, ", "))
+		}
+	}
+	for _, a := range order {
+		who := strings.Join(of[a], "; ")
+		if len(of[a]) == len(t.Out) {
+			who = "all rows"
+		}
+		b.WriteByte('\n')
+		labelled(b, width, strings.ToUpper(string(a.Kind)), who+": "+a.Text)
+	}
 }
 
 // cells are the numbers of one line.
