@@ -105,8 +105,8 @@ func (m Model) timeAdvice(r *Result) *Advice {
 	for 1-poissonUpTo(rate*float64(seconds-1), int64(b.MinimumCalls)-1) < sure && seconds < 1<<24 {
 		seconds += 1 + seconds/20
 	}
-	text := fmt.Sprintf("%s outcomes a second for each breaker make about %s in its window of %d s, and below %d (minimumNumberOfCalls) it decides nothing. ",
-		number(rate), number(mean), b.Window, b.MinimumCalls)
+	text := fmt.Sprintf("With %s for each breaker about %s outcomes fall into its window of %d s, and below %d (minimumNumberOfCalls) it decides nothing. ",
+		rateText(rate), number(mean), b.Window, b.MinimumCalls)
 	help := fmt.Sprintf("minimumNumberOfCalls of %d, or slidingWindowSize of %d", least, seconds)
 	if float64(b.MinimumCalls) > mean {
 		return &Advice{Kind: Useless, Text: text + "It opens by chance at best" + m.seen(r) + ". What would help: " + help + "."}
@@ -143,9 +143,9 @@ func (m Model) countAdvice(r *Result) *Advice {
 	}
 	fail := needed(b.Window, b.FailureRate)
 	help := max(1, int(rate*lasts.Seconds()/3))
-	text := fmt.Sprintf("%s outcomes a second for each breaker: the first %d that it needs (minimumNumberOfCalls) take %v, the %d failures of %d that open a full window %v, and the outage lasts %v. ",
-		number(rate), least, gather, fail, b.Window, time.Duration(float64(fail)/rate*float64(second)).Round(time.Second/10), lasts)
-	helps := fmt.Sprintf("What would help: slidingWindowSize and minimumNumberOfCalls of %d or less.", help)
+	text := fmt.Sprintf("With %s for each breaker the first %d outcomes, which it needs (minimumNumberOfCalls), take %s, the %s of %d that open a full window %s, and the outage lasts %s. ",
+		rateText(rate), least, timeText(int64(gather)), plural(fail, "failure"), b.Window, timeText(int64(min(float64(fail)/rate, 1e9)*float64(second))), timeText(int64(lasts)))
+	helps := fmt.Sprintf("What would help: slidingWindowSize and minimumNumberOfCalls of at most %d.", help)
 	if r.Opened*10 < r.Breakers {
 		return &Advice{Kind: Useless, Text: text + fmt.Sprintf("It opened in %d of %d. ", r.Opened, r.Breakers) + helps}
 	}

@@ -9,6 +9,9 @@ import (
 // result adds up what the jobs of a plan came to.
 func (p *plan) result() *Result {
 	r := &Result{Model: p.m, Seed: p.o.Seed, Trials: len(p.trials), Quiet: sumQuiet(&p.quiet, p.calm)}
+	if p.m.Traffic.Arrivals == Recorded {
+		r.Quiet.Computed = nil // What share really fails a recording does not say so exactly.
+	}
 	r.Calls = r.Quiet.Calls
 	var toOpen, outcomes, recovered, settled, peakBefore, peakAfter []int64
 	var attempts [stages]int64

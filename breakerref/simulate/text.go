@@ -157,8 +157,8 @@ func (r *Result) recoversWords() string {
 }
 
 func (r *Result) returnWords() string {
-	s := fmt.Sprintf("the dependency gets %d calls in its busiest second afterwards (median; most %d), %s the busiest before; %s of calls are answered from its return to the end of the trial",
-		r.PeakAfter.P50, r.PeakAfter.Max, times(float64(r.PeakAfter.P50), float64(r.PeakBefore.P50)), percentText(float64(r.After.Answered)/max(float64(r.After.Calls()), 1)))
+	s := fmt.Sprintf("the dependency gets %s in its busiest second afterwards (median; most %d), %s the busiest before; %s of calls are answered from its return to the end of the trial",
+		plural(int(r.PeakAfter.P50), "call"), r.PeakAfter.Max, times(float64(r.PeakAfter.P50), float64(r.PeakBefore.P50)), percentText(float64(r.After.Answered)/max(float64(r.After.Calls()), 1)))
 	if r.Comeback > 0 {
 		s += fmt.Sprintf("; %s calls of %s came back", countText(r.Comeback), countText(r.Before.Calls()+r.During.Calls()+r.After.Calls()))
 	}

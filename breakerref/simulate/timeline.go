@@ -28,10 +28,11 @@ func (r *Result) timeline(b *strings.Builder) {
 	}
 	row := func(name string, letter func(s Slot) byte) {
 		fmt.Fprintf(b, "%-*s", labelWidth, name)
+		var line strings.Builder
 		for _, s := range c.Slots {
-			b.WriteByte(letter(s))
+			line.WriteByte(letter(s))
 		}
-		b.WriteByte('\n')
+		b.WriteString(strings.TrimRight(line.String(), " ") + "\n")
 	}
 	if o := r.Model.outage(); !o.none() {
 		fmt.Fprintf(b, "%-*s", labelWidth, "outage")
@@ -86,7 +87,11 @@ func axis(b *strings.Builder, c *Course) {
 	line := []byte(strings.Repeat(" ", len(c.Slots)))
 	free := 0
 	for i := 0; i < len(c.Slots); i += max(len(c.Slots)/6, 1) {
-		label := "|" + timeText(int64(time.Duration(i)*c.Width))
+		at := time.Duration(i) * c.Width
+		if at > 10*time.Second {
+			at = at.Round(time.Second)
+		}
+		label := "|" + timeText(int64(at))
 		if i < free || i+len(label) > len(line) {
 			continue
 		}

@@ -192,7 +192,7 @@ func (q Quiet) words() string {
 		return s
 	}
 	if *q.Computed == 0 {
-		return s + "; by calculation never, as nothing fails"
+		return s + "; never, where nothing fails"
 	}
 	return s + fmt.Sprintf("; by calculation below %s", a3(*q.Computed))
 }
