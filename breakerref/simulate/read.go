@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/faultline-go/faultline/internal/yamldoc"
 )
@@ -177,26 +178,36 @@ func Rows(m Model, vary []Vary) ([]Row, error) {
 	for _, v := range vary {
 		var next []Row
 		for _, r := range rows {
-			for _, value := range v.Values {
-				one := Row{Model: r.Model, Changed: append(append([]string{}, r.Changed...), v.Name+"="+strings.TrimSpace(value))}
-				one.Model.Traffic.Phases = append([]Phase{}, r.Model.Traffic.Phases...)
-				if err := one.Model.Set(v.Name, value); err != nil {
-					return nil, err
-				}
-				next = append(next, one)
+			more, err := r.with(v)
+			if err != nil {
+				return nil, err
 			}
+			next = append(next, more...)
 		}
 		rows = next
 	}
-	if m.Duration == 0 { // The longest that one of them has serves all.
-		for _, r := range rows {
-			m.Duration = max(m.Duration, r.Model.Complete().Duration)
-		}
+	longest := time.Duration(0) // It serves all that have none of their own.
+	for i := range rows {
+		longest = max(longest, rows[i].Model.Complete().Duration)
 	}
 	for i := range rows {
 		if rows[i].Model.Duration == 0 {
-			rows[i].Model.Duration = m.Duration
+			rows[i].Model.Duration = longest
 		}
+	}
+	return rows, nil
+}
+
+// with returns a row for each of the values.
+func (r Row) with(v Vary) ([]Row, error) {
+	var rows []Row
+	for _, value := range v.Values {
+		one := Row{Model: r.Model, Changed: append(slices.Clone(r.Changed), v.Name+"="+strings.TrimSpace(value))}
+		one.Model.Traffic.Phases = slices.Clone(r.Model.Traffic.Phases)
+		if err := one.Model.Set(v.Name, value); err != nil {
+			return nil, err
+		}
+		rows = append(rows, one)
 	}
 	return rows, nil
 }

@@ -13,7 +13,7 @@ func (p *plan) result() *Result {
 		r.Quiet.Computed = nil // What share really fails a recording does not say so exactly.
 	}
 	r.Calls = r.Quiet.Calls
-	var toOpen, outcomes, recovered, settled, peakBefore, peakAfter []int64
+	var all samples
 	var attempts [stages]int64
 	for i := range p.trials {
 		t := &p.trials[i]
@@ -28,27 +28,38 @@ func (p *plan) result() *Result {
 		if t.Cut > 0 {
 			r.Cut++
 		}
-		peakBefore, peakAfter = append(peakBefore, t.PeakBefore), append(peakAfter, t.PeakAfter)
 		for _, b := range t.Breakers {
 			r.breaker(b)
-			if b.Opened != nil {
-				toOpen, outcomes = append(toOpen, int64(b.Opened.After)), append(outcomes, b.Opened.Outcomes)
-			}
-			if b.Recovered != nil {
-				recovered = append(recovered, int64(*b.Recovered))
-			}
-			if b.Settled != nil {
-				settled = append(settled, int64(*b.Settled))
-			}
 		}
+		all.take(t)
 	}
-	r.ToOpen, r.Outcomes, r.Recovered = spread(toOpen), spread(outcomes), spread(recovered)
-	r.Settled = spread(settled)
-	r.PeakBefore, r.PeakAfter = spread(peakBefore), spread(peakAfter)
+	r.ToOpen, r.Outcomes, r.Recovered, r.Settled = spread(all.toOpen), spread(all.outcomes), spread(all.recovered), spread(all.settled)
+	r.PeakBefore, r.PeakAfter = spread(all.peakBefore), spread(all.peakAfter)
 	p.loads(r, attempts)
 	r.Typical = p.typical()
 	r.Advice = p.m.advice(r)
 	return r
+}
+
+// samples are what distributions are made of.
+type samples struct {
+	toOpen, outcomes, recovered, settled []int64 // of breakers
+	peakBefore, peakAfter                []int64 // of trials
+}
+
+func (s *samples) take(t *Trial) {
+	s.peakBefore, s.peakAfter = append(s.peakBefore, t.PeakBefore), append(s.peakAfter, t.PeakAfter)
+	for _, b := range t.Breakers {
+		if b.Opened != nil {
+			s.toOpen, s.outcomes = append(s.toOpen, int64(b.Opened.After)), append(s.outcomes, b.Opened.Outcomes)
+		}
+		if b.Recovered != nil {
+			s.recovered = append(s.recovered, int64(*b.Recovered))
+		}
+		if b.Settled != nil {
+			s.settled = append(s.settled, int64(*b.Settled))
+		}
+	}
 }
 
 // breaker counts what one breaker did in a trial.
