@@ -34,7 +34,7 @@ func labelled(b *strings.Builder, width int, label string, lines ...string) {
 func wrapped(text string, width int) []string {
 	var lines []string
 	line := ""
-	for _, word := range strings.FieldsSeq(text) {
+	for word := range strings.FieldsSeq(text) {
 		switch {
 		case line == "":
 			line = word
