@@ -112,6 +112,18 @@ func wrongedOnce() map[string]func(*setup) {
 			s.Breaker.Wait, s.Breaker.WaitMultiplier, s.Breaker.WaitMax = 500*ms, 3, 8*time.Second
 			outage(s, phase{Duration: 14 * time.Second, Rate: 50, Faults: unavailable()}, phase{Duration: 12 * time.Second, Rate: 50})
 		},
+		"the wait is drawn": func(s *setup) {
+			s.Breaker.Wait, s.Breaker.WaitRandom, s.Breaker.Seed = time.Second, 0.8, s.Seed
+			outage(s, phase{Duration: 8 * time.Second, Rate: 50, Faults: unavailable()}, phase{Duration: 12 * time.Second, Rate: 50})
+		},
+		"the wait shrinks": func(s *setup) {
+			s.Breaker.Wait, s.Breaker.WaitMultiplier = 4*time.Second, 0.5
+			outage(s, phase{Duration: 8 * time.Second, Rate: 50, Faults: unavailable()}, phase{Duration: 4 * time.Second, Rate: 50})
+		},
+		"the waits are a table": func(s *setup) {
+			s.Breaker.Waits = []time.Duration{2 * time.Second, 300 * ms, time.Second}
+			outage(s, phase{Duration: 8 * time.Second, Rate: 50, Faults: unavailable()}, phase{Duration: 4 * time.Second, Rate: 50})
+		},
 		"the client leaves as the dependency answers, and the service lets go": func(s *setup) {
 			s.Breaker.Window, s.Breaker.MinimumCalls, s.Breaker.FailureRate, s.Breaker.Permitted, s.Breaker.Wait = 5, 2, 20, 1, 300*ms
 			s.Pool, s.ClientTimeout, s.Propagates, s.Fallback = 1, 200*ms, true, fixed(ms/5)
@@ -172,7 +184,7 @@ func everything(s setup) []assert.Assertion {
 	tenth := assert.Opens{Breaker: "cb", AtCall: min(c.MinimumCalls, c.Window)}
 	for _, p := range append(s.Phases, phase{}) {
 		add("no leak", p.Name, assert.Leak{Breaker: "cb"})
-		if c.WaitMultiplier == 0 {
+		if c.WaitMultiplier == 0 && c.WaitRandom == 0 && len(c.Waits) == 0 {
 			add("waits", p.Name, assert.OpenDuration{Breaker: "cb", Equals: c.Wait, Tolerance: 0.05})
 		}
 		add("probes", p.Name, assert.HalfOpenProbes{Breaker: "cb", Exactly: c.Permitted})
@@ -198,7 +210,7 @@ func everything(s setup) []assert.Assertion {
 			faulty = true
 		case faulty:
 			add("closes", p.Name, assert.Closes{Breaker: "cb"})
-			add("recovers", p.Name, assert.RecoveryTime{Breaker: "cb", Max: 4 * c.Wait, Target: assert.Criterion{Subject: "primary", AtLeast: true, Share: 0.95}, For: time.Second})
+			add("recovers", p.Name, assert.RecoveryTime{Breaker: "cb", Max: 4 * max(c.Wait, 500*ms), Target: assert.Criterion{Subject: "primary", AtLeast: true, Share: 0.95}, For: time.Second})
 			add("closes after", p.Name, assert.Closes{Breaker: "cb", AfterSuccesses: min(c.MinimumCalls, c.Permitted)})
 			add("not stuck", p.Name, assert.NeverStuck{Breaker: "cb", Tolerance: 0.1})
 			add("stays", p.Name, assert.StaysClosed{Breaker: "cb"})

@@ -123,16 +123,22 @@ func (e *evidence) newView(b Breaker, instance string, era Interval, join trace.
 	return v
 }
 
-// declaredWait is the least time for which the declared breaker stays open.
+// declaredWait is the least time for which the declared breaker stays open; 0 if there is
+// none, as with a wait that shrinks.
 func (v *view) declaredWait() time.Duration {
 	c := v.breaker.Config
-	if !v.breaker.Declared {
+	least := c.Wait
+	switch {
+	case !v.breaker.Declared, c.WaitMultiplier > 0 && c.WaitMultiplier < 1:
 		return 0
+	case len(c.Waits) > 0:
+		least = slices.Min(c.Waits)
+	case c.WaitRandom > 0:
+		least = time.Duration(float64(least) * (1 - c.WaitRandom))
+	case c.WaitMax > 0:
+		least = min(least, c.WaitMax)
 	}
-	if c.WaitMax > 0 {
-		c.Wait = min(c.Wait, c.WaitMax)
-	}
-	return time.Duration(float64(c.Wait.Truncate(time.Millisecond)) * (1 - earlyShare))
+	return time.Duration(float64(least.Truncate(time.Millisecond)) * (1 - earlyShare))
 }
 
 // traceEnd is the last instant that the trace knows of.

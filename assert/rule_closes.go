@@ -239,6 +239,8 @@ func (v *view) longestWait() (time.Duration, bool) {
 		return slices.Max(c.Waits), true
 	case c.WaitRandom > 0:
 		return time.Duration(float64(c.Wait) * (1 + c.WaitRandom)), true
+	case c.WaitMultiplier <= 1 && c.WaitMax > 0:
+		return min(c.Wait, c.WaitMax), true
 	case c.WaitMultiplier <= 1: // 0: it does not grow.
 		return c.Wait, true
 	default:

@@ -299,8 +299,8 @@ func (r RecoveryTime) floor(e *evidence, at time.Duration) string {
 	least := Interval{}
 	for _, v := range e.views[r.Breaker] {
 		c := v.breaker.Config
-		if !v.breaker.Declared || c.WaitMultiplier > 1 {
-			continue
+		if most, known := v.longestWait(); !known || c.Wait != most {
+			continue // It is not known which of its waits this is.
 		}
 		for _, s := range v.segs {
 			if s.state != StateOpen || !s.sure || s.from.Hi > at || s.to.Lo < at {

@@ -19,7 +19,7 @@ func TestEveryKeyCounts(t *testing.T) {
 		"testdata/reference.good.yaml", "testdata/launch.good.yaml", "testdata/shapes.good.yaml", "testdata/routes.good.yaml", "testdata/selection.good.yaml", "testdata/latency.good.yaml", "testdata/match.good.yaml", "testdata/forms.good.yaml", "testdata/websocket.good.yaml", "testdata/tcp.good.yaml",
 		"testdata/protocols.good.yaml", "testdata/ramps.good.yaml",
 		"testdata/doors.good.yaml", "testdata/probes.good.yaml", "testdata/sessions.good.yaml", "testdata/rates.good.yaml",
-		"testdata/policies.good.yaml", "testdata/policies-routes.good.yaml", "testdata/policies-waits.good.yaml",
+		"testdata/policies.good.yaml", "testdata/policies-routes.good.yaml", "testdata/policies-waits.good.yaml", "testdata/policies-drawn.good.yaml",
 		"testdata/retries.good.yaml",
 		"testdata/aside.good.yaml", "testdata/ejection.good.yaml",
 	} {

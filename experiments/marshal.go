@@ -159,7 +159,7 @@ func putConfig(o *yamldoc.Out, c breakerref.Config) {
 	}
 	o.Put("minimum_calls", c.MinimumCalls)
 	o.Put("failure_rate", percentText(c.FailureRate))
-	o.Put("wait", c.Wait)
+	o.Put("wait", waitOut(c.Wait, c.WaitMax, c.WaitMultiplier, c.WaitRandom))
 	o.Put("permitted_calls", c.Permitted)
 	slow := &yamldoc.Out{}
 	slow.Put("rate", percentText(c.SlowRate))

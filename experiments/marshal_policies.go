@@ -1,6 +1,10 @@
 package experiments
 
-import "github.com/faultline-go/faultline/internal/yamldoc"
+import (
+	"time"
+
+	"github.com/faultline-go/faultline/internal/yamldoc"
+)
 
 // putPolicies writes what lies around a call beside the breaker.
 func putPolicies(o *yamldoc.Out, p Policies) {
@@ -41,19 +45,23 @@ func putBulkhead(o *yamldoc.Out, p Policies) {
 	}
 }
 
+// waitOut is a wait that is always the same, or grows, or is drawn.
+func waitOut(first, most time.Duration, factor, jitter float64) any {
+	if factor == 0 && jitter == 0 {
+		return first
+	}
+	o := &yamldoc.Out{}
+	o.Put("first", first)
+	o.PutIf(factor > 0, "factor", factor)
+	o.PutIf(most > 0, "max", most)
+	o.PutIf(jitter > 0, "jitter", yamldoc.FormatShare(jitter))
+	return o
+}
+
 func retryOut(r Retry) *yamldoc.Out {
 	o := &yamldoc.Out{}
 	o.Put("attempts", r.Attempts)
-	if r.Factor > 0 || r.Jitter > 0 {
-		wait := &yamldoc.Out{}
-		wait.Put("first", r.Wait)
-		wait.PutIf(r.Factor > 0, "factor", r.Factor)
-		wait.PutIf(r.MaxWait > 0, "max", r.MaxWait)
-		wait.PutIf(r.Jitter > 0, "jitter", yamldoc.FormatShare(r.Jitter))
-		o.Put("wait", wait)
-	} else {
-		o.PutIf(r.Wait > 0, "wait", r.Wait)
-	}
+	o.PutIf(r.Wait > 0 || r.Factor > 0 || r.Jitter > 0, "wait", waitOut(r.Wait, r.MaxWait, r.Factor, r.Jitter))
 	if b := r.Budget; b != nil {
 		budget := &yamldoc.Out{}
 		budget.Put("ratio", yamldoc.FormatShare(b.Ratio))

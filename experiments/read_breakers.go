@@ -96,24 +96,46 @@ func (r *reader) dependents(m *yamldoc.Map, injector string) []string {
 // is not given is Resilience4j's default.
 func breakerConfig(m *yamldoc.Map) (breakerref.Config, bool) {
 	c := breakerref.Default()
-	window, wait := m.Get("window"), m.Get("wait")
-	readWindow(&c, window)
+	readWindow(&c, m.Get("window"))
 	c.MinimumCalls = m.Get("minimum_calls").Count(c.MinimumCalls, 1)
 	c.FailureRate = percent(m.Get("failure_rate"), c.FailureRate)
-	c.Wait = wait.Duration(c.Wait)
+	readOpenWait(&c, m.Get("wait"))
 	c.Permitted = m.Get("permitted_calls").Count(c.Permitted, 1)
 	slow := m.Get("slow_calls").Map("{rate: 80%, over: 500ms}")
 	c.SlowRate = percent(slow.Get("rate"), c.SlowRate)
 	c.SlowDuration = slow.Get("over").Duration(c.SlowDuration)
 	slow.Done()
-	if c.Wait%time.Millisecond != 0 {
-		wait.Problemf("%v is not in whole milliseconds, which is all that is counted", c.Wait)
-	}
 	declared := false
 	for _, key := range []string{"window", "minimum_calls", "failure_rate", "wait", "permitted_calls", "slow_calls"} {
 		declared = declared || m.Has(key)
 	}
 	return c, declared
+}
+
+// readOpenWait reads how long a breaker stays open: always the same, longer with each
+// opening in a row, or by chance. Resilience4j has no breaker of both kinds.
+func readOpenWait(c *breakerref.Config, v yamldoc.Value) {
+	if !v.IsMap() {
+		c.Wait = wholeMillis(v, v.Duration(c.Wait))
+		return
+	}
+	m := v.Map("{first: 5s, factor: 2, max: 1m}")
+	defer m.Done()
+	first, most, factor, jitter := m.Need("first"), m.Get("max"), m.Get("factor"), m.Get("jitter")
+	c.Wait = wholeMillis(first, first.Duration(c.Wait))
+	if factor.Exists() {
+		c.WaitMultiplier = decimal(factor)
+	}
+	c.WaitMax = wholeMillis(most, most.Duration(0))
+	c.WaitRandom = jitter.Share(0)
+	switch {
+	case most.Exists() && !factor.Exists():
+		m.Lacks(most, []string{"factor"}, "a wait that does not grow has no limit; give a factor, such as 2")
+	case factor.Exists() && jitter.Exists():
+		jitter.Problemf("stands beside factor; a breaker's wait grows or is drawn, not both")
+	case c.WaitRandom >= 1:
+		jitter.Problemf("must be below 100%%")
+	}
 }
 
 // readWindow reads a sliding window: 10 is the last ten calls, 10s those of the

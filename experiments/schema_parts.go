@@ -100,7 +100,7 @@ func numbersSchema() keys {
 		"window":          {"anyOf": []schema{count(1), ref(durationDef)}},
 		"minimum_calls":   count(1),
 		"failure_rate":    ref(shareDef),
-		"wait":            ref(durationDef),
+		"wait":            waitSchema(apart("factor", "jitter")),
 		"permitted_calls": count(1),
 		"slow_calls":      object(keys{"rate": ref(shareDef), "over": ref(durationDef)}),
 	}

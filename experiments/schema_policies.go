@@ -19,14 +19,22 @@ func serviceApart() []schema {
 	return []schema{apart("breaker", "model"), apart("paging", "fallback"), apart("paging", "cache")}
 }
 
-func retrySchema() schema {
+// waitSchema is a wait that is always the same, or grows, or is drawn.
+func waitSchema(all ...schema) schema {
 	wait := object(keys{
 		"first": ref(durationDef), "factor": {"type": "number", "minimum": 0.01, "maximum": 100},
 		"max": ref(durationDef), "jitter": ref(shareDef),
 	}, "first").with("dependentRequired", map[string][]string{"max": {"factor"}})
+	if len(all) > 0 {
+		wait = wait.with("allOf", all)
+	}
+	return schema{"anyOf": []schema{ref(durationDef), wait}}
+}
+
+func retrySchema() schema {
 	outcome := schema{"anyOf": []schema{ref(failureDef), oneOf(onOpen, onFull, onLimited)}}
 	return object(keys{
-		"attempts": count(2), "wait": {"anyOf": []schema{ref(durationDef), wait}},
+		"attempts": count(2), "wait": waitSchema(),
 		"budget": object(keys{"ratio": ref(shareDef), "min_per_second": count(0), "window": ref(durationDef)}, "ratio"),
 		"on":     some(outcome), "methods": some(methodSchema()), "retry_after": boolean(),
 	}, "attempts")

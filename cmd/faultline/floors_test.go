@@ -17,7 +17,7 @@ func floors() [][]string {
 		{"assert/report", "ci", "injector/h2", "breakerref/mutant", "breakerref/simulate"},
 		{"experiments", "injector", "attack", "target", "target/probe", "breakerref/proxy"},
 		{"experiments/run", "experiments/predict", "injector/selftest", "injector/control"},
-		{"injector/control/client", "experiments/calibrate"},
+		{"injector/control/client", "experiments/calibrate", "experiments/draft"},
 		{"cmd/faultline"},
 	}
 }

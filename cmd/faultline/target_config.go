@@ -82,13 +82,7 @@ func newTargetFlags() *targetFlags {
 func (f *targetFlags) register(flags *pflag.FlagSet) {
 	flags.StringVar(&f.listen, "listen", "127.0.0.1:8080", "loopback `ADDRESS` to listen on; port 0 is chosen by the system")
 	flags.StringVar(&f.upstream, "upstream", "", "`URL` of the dependency (required)")
-	flags.Var(&f.window, "window", "sliding window: a number of calls (10) or of whole seconds (10s)")
-	flags.IntVar(&f.minimum, "minimum-calls", 10, "outcomes in the window before there is a rate")
-	flags.Var(&f.failure, "failure-rate", "share of failures that opens the breaker")
-	flags.Var(&f.wait, "wait", "how long it stays open")
-	flags.IntVar(&f.permitted, "permitted-calls", 3, "probes when half-open")
-	flags.Var(&f.slowOver, "slow-over", "calls that take longer are slow")
-	flags.Var(&f.slowRate, "slow-rate", "share of slow calls that opens the breaker")
+	f.registerBreaker(flags)
 	flags.Var(&f.model, "model", "another breaker in place of Resilience4j's, with its own defaults, which the flags above change; `NAME` is "+strings.Join(f.model.allowed, ", "))
 	flags.IntVar(&f.failures, "failures", 0, "failures that open a --model which counts them")
 	flags.Var(&f.timeout, "timeout", "patience with the dependency, up to the end of its answer; 0s is without end")
@@ -102,12 +96,28 @@ func (f *targetFlags) register(flags *pflag.FlagSet) {
 	flags.IntVar(&f.pool, "pool", 0, "most connections to a dependency at a time; 0 is no limit")
 	f.policy.register(flags)
 	flags.IntVar(&f.workers, "workers", 0, "most requests under way on all paths, further ones wait; 0 is no limit")
-	flags.StringVar(&f.file, "config", "", "take the breaker from the `FILE`, an application.yml of Spring Boot with resilience4j.circuitbreaker, in place of its flags")
-	flags.StringVar(&f.instance, "instance", "", "`NAME` of the breaker in --config; not needed if there is only one")
-	flags.StringSliceVar(&f.profiles, "spring-profile", nil, "`PROFILE` of Spring whose documents in --config count; repeatable")
+	f.registerFile(flags)
 	flags.Var(&f.defect, "defect", "`DEFECT`, one of those above, on what no route serves, for a negative control")
 	flags.Var(routeValue{&f.routes, routeToURL, "URL"}, routeToURL, "serve a path (a * at its end stands for any rest) from another dependency, with a breaker of its own, set as the first, but without fallback and defect; repeatable, the first match wins")
 	flags.Var(routeValue{&f.routes, routeToBody, "BODY"}, routeToBody, "answer a path with 200 and this body, without any dependency; repeatable, the first match wins")
+}
+
+// registerBreaker declares the flags that say what Resilience4j's breaker is.
+func (f *targetFlags) registerBreaker(flags *pflag.FlagSet) {
+	flags.Var(&f.window, "window", "sliding window: a number of calls (10) or of whole seconds (10s)")
+	flags.IntVar(&f.minimum, "minimum-calls", 10, "outcomes in the window before there is a rate")
+	flags.Var(&f.failure, "failure-rate", "share of failures that opens the breaker")
+	flags.Var(&f.wait, "wait", "how long it stays open")
+	flags.IntVar(&f.permitted, "permitted-calls", 3, "probes when half-open")
+	flags.Var(&f.slowOver, "slow-over", "calls that take longer are slow")
+	flags.Var(&f.slowRate, "slow-rate", "share of slow calls that opens the breaker")
+}
+
+// registerFile declares the flags of a file that says it instead.
+func (f *targetFlags) registerFile(flags *pflag.FlagSet) {
+	flags.StringVar(&f.file, "config", "", "take the breaker from the `FILE`, an application.yml of Spring Boot with resilience4j.circuitbreaker, in place of its flags")
+	flags.StringVar(&f.instance, "instance", "", "`NAME` of the breaker in --config; not needed if there is only one")
+	flags.StringSliceVar(&f.profiles, "spring-profile", nil, "`PROFILE` of Spring whose documents in --config count; repeatable")
 }
 
 // config checks the flags, all of them, and makes them a configuration.

@@ -51,6 +51,7 @@ type permit struct {
 func newBreaker(w *playing, b assert.Breaker, instance string) (*breaker, error) {
 	out := &breaker{playing: w, name: b.Name, instance: instance, declared: b.Config, failure: b.Failure, waiting: map[model.Token][]func(){}}
 	config := b.Config
+	config.Seed = w.plan.Seed
 	if w.defect.concernsBreaker(b.Name) {
 		out.defect = w.defect
 		if w.defect.config != nil {

@@ -52,6 +52,7 @@ func (r *runner) service(ref experiments.Reference) (proxy.Service, error) {
 		Upstream: overHTTP(r.live.injectors[ref.Injector]), Breaker: ref.Breaker, Failure: ref.Failure, Timeout: ref.Timeout,
 		Fallback: answer(ref.Fallback), Pool: ref.Pool, Policies: policies(ref, r.plan.Seed), Defect: proxy.Defect(ref.Defect), Paging: paging(ref.Paging),
 	}
+	s.Breaker.Seed = r.plan.Seed
 	if c := ref.Cache; c != nil {
 		s.CacheGood, s.CacheMaxAge = c.Answers, c.MaxAge
 	}
