@@ -14,7 +14,7 @@ func floors() [][]string {
 	return [][]string{
 		{"target/trace", "target/match", "breakerref", "injector/fault", "attack/pace", "internal/yamldoc", "internal/stories"},
 		{"assert", "injector/wire", "injector/imports", "target/memnet", "breakerref/model", "breakerref/limit", "breakerref/bulkhead", "breakerref/retry", "breakerref/timelimit", "breakerref/differential"},
-		{"assert/report", "ci", "injector/h2", "breakerref/mutant", "breakerref/resilience4j", "breakerref/mesh"},
+		{"assert/report", "ci", "injector/h2", "breakerref/mutant", "breakerref/resilience4j", "breakerref/mesh", "breakerref/simulate"},
 		{"experiments", "breakerref/resilience4j/lint", "injector", "attack", "target", "target/probe", "breakerref/proxy"},
 		{"experiments/run", "experiments/predict", "injector/selftest", "injector/control"},
 		{"injector/control/client", "experiments/calibrate", "experiments/verify", "experiments/draft"},

@@ -15,7 +15,7 @@ func TestMistypedCommandLine(t *testing.T) {
 	for args, want := range map[string]string{
 		"rnu x.yaml":                    `faultline has no command "rnu"; did you mean faultline run?` + see("faultline"),
 		"hlep":                          `faultline has no command "hlep"; did you mean faultline help?` + see("faultline"),
-		"vers":                           `faultline has no command "vers"; did you mean faultline version?` + see("faultline"),
+		"vers":                          `faultline has no command "vers"; did you mean faultline version?` + see("faultline"),
 		"xyzzy":                         `faultline has no command "xyzzy"` + see("faultline"),
 		"help injct":                    `faultline has no command "injct"; did you mean faultline inject?` + see("faultline"),
 		"completion bsh":                `faultline completion has no command "bsh"; did you mean faultline completion bash?` + see("faultline completion"),

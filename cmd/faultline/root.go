@@ -140,7 +140,10 @@ experiments/README.md every key of one.`,
 	root.SetFlagErrorFunc(flagError)
 	root.SetUsageTemplate(strings.ReplaceAll(root.UsageTemplate(), ".FlagUsages", ".FlagUsagesWrapped 100"))
 	root.SetHelpCommand(helpCommand())
-	root.AddCommand(a.runCommand(), a.planCommand(), a.initCommand(), a.schemaCommand(), a.injectCommand(), a.targetCommand(), a.selftestCommand(), a.calibrateCommand(), a.importCommand(), a.lintCommand(), a.verifyCommand(), a.versionCommand())
+	root.AddCommand(
+		a.runCommand(), a.planCommand(), a.initCommand(), a.schemaCommand(), a.injectCommand(), a.targetCommand(),
+		a.selftestCommand(), a.calibrateCommand(), a.importCommand(), a.lintCommand(), a.simulateCommand(), a.verifyCommand(), a.versionCommand(),
+	)
 	addCompletion(root)
 	return root
 }
