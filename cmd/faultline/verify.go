@@ -71,8 +71,7 @@ Exit codes: 0 the service is as declared, as far as traffic can tell, 1 it is no
 2 bad usage or configuration, 3 could not tell.`,
 		Example: `  faultline verify application.yml --instance payments --url http://127.0.0.1:8080/pay --injector 127.0.0.1:9901
   faultline verify application.yml --instance payments --plan
-  faultline verify application.yml --instance payments --url 'http://127.0.0.1:{{sut.port}}/pay' \
-    --command 'java -jar app.jar' --env 'SERVER_PORT={{sut.port}}' --env 'PAYMENTS_URL={{injectors.dependency.url}}'`,
+  faultline verify application.yml --instance payments --url 'http://127.0.0.1:{{sut.port}}/pay' --command ./checkout --ready /actuator/health --env 'SERVER_PORT={{sut.port}}' --env 'PAYMENTS_URL={{injectors.dependency.url}}'`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) != 1 {
 				return errors.New("verify needs one file, as in: faultline verify application.yml --instance payments --url http://127.0.0.1:8080/pay")

