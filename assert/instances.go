@@ -164,13 +164,14 @@ func (e *evidence) total(breaker string, n int) string {
 	return ""
 }
 
-// replicas is how many instances the SUT has that can be told apart; none: not known.
-func (e *evidence) replicas() int {
+// instances are those of the SUT that can be told apart, sorted; none: not known.
+func (e *evidence) instances() []string {
 	names := slices.Clone(e.spec.Instances)
 	for i := range e.trace.Calls {
 		if in := e.trace.Calls[i].Instance; in != "" && !slices.Contains(names, in) {
 			names = append(names, in)
 		}
 	}
-	return len(names)
+	slices.Sort(names)
+	return names
 }

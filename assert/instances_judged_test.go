@@ -58,6 +58,14 @@ func TestInstances(t *testing.T) {
 		}, "probes", three, fail, "instance i1"},
 		"probes of all":   {func(s *setup) { s.Phases[2].Faults = unavailable(heldForBoth) }, "probes", counted(9, 12), pass, ""},
 		"too many of all": {func(s *setup) { s.Phases[2].Faults = unavailable(heldForBoth) }, "probes", counted(1, 3), fail, ""},
+		"too many of one": {func(s *setup) {
+			s.Phases[2].Faults = unavailable(heldForBoth)
+			s.Make = second(func(c *breakerref.Config) { c.Permitted = 5 })
+		}, "probes", counted(1, 11), fail, "i1: "},
+		"too many of one, at any time": {func(s *setup) {
+			s.Phases[2].Faults = unavailable(heldForBoth)
+			s.Make = second(func(c *breakerref.Config) { c.Permitted = 5 })
+		}, "probes", assert.DownstreamCalls{Injector: "payments", Max: new(13), PerInstance: true}, fail, "i1: "},
 		"nobody is named": {func(s *setup) { s.Instances = 0 }, "probes", counted(1, 12), dunno, "no call names an instance"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -19,8 +19,9 @@ type DownstreamCalls struct {
 	Min      *int
 	Max      *int
 
-	// PerInstance says that Min and Max are for each instance of the SUT: all together they
-	// are so many times more.
+	// PerInstance says that Min and Max are for each instance of the SUT, by the instances
+	// that answered the calls; all together they are so many times more. An attempt of a call
+	// that no instance answered may be anybody's.
 	PerInstance bool
 }
 
@@ -90,21 +91,51 @@ func (r DownstreamCalls) judge(e *evidence, a Assertion) Verdict {
 	if r.Min == nil && r.Max == nil {
 		return Verdict{Result: Inconclusive, Reason: "neither min nor max is asked", Remedy: "give min or max"}
 	}
-	if r.PerInstance {
-		replicas := e.replicas()
-		if replicas == 0 {
-			return Verdict{
-				Result: Inconclusive, Observed: "no call names an instance", Reason: "how many instances the SUT has is not known",
-				Remedy: "name them: sut.replicas with an address each, or sut.instance_header",
-			}
+	if !r.PerInstance {
+		return r.verdict(e, a, r.count(e, a, ""))
+	}
+	names := e.instances()
+	if len(names) == 0 {
+		return Verdict{
+			Result: Inconclusive, Observed: "no call names an instance", Reason: "how many instances the SUT has is not known",
+			Remedy: "name them: sut.replicas with an address each, or sut.instance_header",
 		}
-		r = r.scaled(replicas)
 	}
-	count := r.all
+	return r.each(e, a, names)
+}
+
+// each judges every instance, and all together.
+func (r DownstreamCalls) each(e *evidence, a Assertion, names []string) Verdict {
+	if all := r.scaled(len(names)).verdict(e, a, r.count(e, a, "")); all.Result == Fail {
+		return all // Whoever they were of.
+	}
+	out := Verdict{Result: Pass}
+	var observed, margins []string
+	for _, name := range names {
+		v := r.verdict(e, a, r.count(e, a, name))
+		observed = append(observed, name+": "+v.Observed)
+		if v.Margin != "" {
+			margins = append(margins, name+": "+v.Margin)
+		}
+		if v.Result == Fail && out.Result != Fail || v.Result == Inconclusive && out.Result == Pass {
+			out = v
+			out.Reason = "of instance " + name + ": " + v.Reason
+		}
+	}
+	out.Observed, out.Margin = strings.Join(observed, "; "), strings.Join(margins, "; ")
+	return out
+}
+
+// count counts the attempts of an instance; of all, without its name.
+func (r DownstreamCalls) count(e *evidence, a Assertion, instance string) attemptCount {
 	if r.When != "" {
-		count = r.during
+		return r.during(e, a, instance)
 	}
-	n := count(e, a)
+	return r.all(e, a, instance)
+}
+
+// verdict judges a count.
+func (r DownstreamCalls) verdict(e *evidence, a Assertion, n attemptCount) Verdict {
 	_, shut := e.shutIn(r.Injector, a)
 	out := Verdict{Result: Inconclusive, Observed: plural(n.attempts.Lo, "attempt"), Evidence: n.show}
 	if n.attempts.Hi > n.attempts.Lo {
@@ -148,10 +179,14 @@ func (r DownstreamCalls) margin(n numbers) string {
 }
 
 // all counts the attempts of a phase: every one is seen.
-func (r DownstreamCalls) all(e *evidence, a Assertion) attemptCount {
+func (r DownstreamCalls) all(e *evidence, a Assertion, instance string) attemptCount {
 	var n attemptCount
-	e.attemptsOf(r.Injector, a.Phase, func(at *trace.Attempt) {
-		n.attempts.Lo += one(!at.Late) // Else it may have been made in the phase before.
+	e.eachAttempt(r.Injector, a.Phase, func(at *trace.Attempt, c *trace.Call) {
+		sure, may := answeredBy(c, instance)
+		if !may {
+			return
+		}
+		n.attempts.Lo += one(sure && !at.Late) // Else it may have been made in the phase before.
 		n.attempts.Hi++
 		if at.ID != "" {
 			n.name(at.ID)
@@ -160,7 +195,7 @@ func (r DownstreamCalls) all(e *evidence, a Assertion) attemptCount {
 		}
 	})
 	for _, s := range e.population(a.Phase, nil, "") {
-		if e.depends(s.call.Target, r.Injector) {
+		if sure, _ := answeredBy(s.call, instance); sure && e.depends(s.call.Target, r.Injector) {
 			n.calls++
 		}
 	}
@@ -169,21 +204,40 @@ func (r DownstreamCalls) all(e *evidence, a Assertion) attemptCount {
 
 // during counts the attempts of a phase that were let through in a state. An
 // attempt whose decision may have fallen into another state may count or not.
-func (r DownstreamCalls) during(e *evidence, a Assertion) attemptCount {
+func (r DownstreamCalls) during(e *evidence, a Assertion, instance string) attemptCount {
 	var n attemptCount
 	w, _ := e.window(a)
 	guests := map[*trace.Attempt]bool{}
 	for _, v := range e.views[r.Breaker] {
+		if instance != "" && v.instance != "" && v.instance != instance {
+			continue
+		}
 		spans, probes, told := v.stays(r.When, w), v.probesOf(w), r.When == StateOpen && v.told(w)
 		for _, x := range v.adm {
+			his, perhaps := answeredBy(&x.call.Call, instance)
+			if !perhaps {
+				continue
+			}
 			for _, at := range e.attemptsIn(x, a.Phase) {
 				sure, may := r.place(x, at.Arr, spans, probes[x])
-				n.add(x, at, sure, may && !told, guests) // what came about when it opened, the state before explains
+				n.add(x, at, sure && his, (sure || may && !told), guests) // what came about when it opened, the state before explains
 			}
 		}
 		n.calls += v.pressing(r.When, spans, w)
 	}
 	return n
+}
+
+// answeredBy reports whether an instance answered a call, for certain or perhaps. Without
+// its name, any did; of an unknown call nobody knows.
+func answeredBy(c *trace.Call, instance string) (sure, may bool) {
+	if instance == "" {
+		return true, true
+	}
+	if c == nil || c.Instance == "" {
+		return false, true
+	}
+	return c.Instance == instance, c.Instance == instance
 }
 
 // name keeps an id for evidence, ten at the most.
