@@ -143,6 +143,14 @@ func TestEjection(t *testing.T) {
 	}
 }
 
+// laterOneByOne sends the calls of the last phase one after the other.
+func laterOneByOne(with func(*setup)) func(*setup) {
+	return func(s *setup) {
+		with(s)
+		s.Phases[len(s.Phases)-1] = phase{Name: "recovery", Calls: 600, Workers: 1, Gap: 10 * ms}
+	}
+}
+
 // ejectionGoldens are runs whose verdicts about ejections are kept.
 func ejectionGoldens() []golden {
 	with := func(change func(*ejector)) func(*setup) {
@@ -168,6 +176,8 @@ func ejectionGoldens() []golden {
 		{name: "no ejection ends", with: with(nil), phase: "trip", rule: lasts, want: assert.Inconclusive},
 		{name: "host is back at once", with: with(nil), phase: "recovery", rule: back, want: assert.Pass},
 		{name: "host is back with a probe", with: with(func(e *ejector) { e.probes = 1 }), phase: "recovery", rule: back, want: assert.Fail},
+		{name: "host is back with a probe, one call at a time", with: laterOneByOne(with(func(e *ejector) { e.probes = 1 })), phase: "recovery", rule: back, want: assert.Inconclusive},
+		{name: "host is back at once, one call at a time", with: laterOneByOne(with(nil)), phase: "recovery", rule: back, want: assert.Inconclusive},
 		{name: "half-open of a host that is ejected", with: with(nil), phase: "recovery", rule: assert.HalfOpenProbes{Breaker: "cb", Exactly: 1}, want: assert.Inconclusive},
 	}
 }

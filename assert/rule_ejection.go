@@ -45,7 +45,10 @@ type EjectionDuration struct {
 // EjectionReturns says that a host that comes back has all its traffic at once, and no
 // probes: whatever came after was let through, until as many failures as eject it were back.
 //
-// Needs a return in the phase and ten calls that were let through after it.
+// Needs a return in the phase and ten calls that were let through after it. As a breaker with
+// one probe lets through as many if its probe succeeds, it also needs what such a breaker would
+// not do: a second call that is let through before the first one after the return has ended, or
+// one that is let through after one of them has failed.
 type EjectionReturns struct{ Breaker string }
 
 // Kind implements [Rule].
@@ -284,8 +287,28 @@ func (r EjectionReturns) one(v *view, s *segment, w Interval) Verdict {
 		out.Result, out.Margin = Inconclusive, ""
 		out.Reason = fmt.Sprintf("%s let through after it came back, %d are needed", plural(len(through), "call"), fewCalls)
 		out.Remedy = "raise the rate, so that calls come before the next ejection, or let the dependency be well again"
+	case !v.unprobed(through):
+		out.Result, out.Margin = Inconclusive, ""
+		out.Reason = "each was sent when the one before had ended well, so that a breaker with one probe would have let them through, too"
+		out.Remedy = "let some calls fail when it is back (fewer than eject it), or take so long that others come meanwhile"
 	}
 	return out
+}
+
+// unprobed reports whether calls were let through that a breaker with one probe would have
+// rejected: while the first was under way, or when one had failed.
+func (v *view) unprobed(through []*admission) bool {
+	ended, failed := forever, forever
+	for _, a := range through {
+		if a.lo > failed || a.hi < ended && ended != forever {
+			return true
+		}
+		ended = min(ended, a.early)
+		if a.failed {
+			failed = min(failed, a.settled)
+		}
+	}
+	return false
 }
 
 // disturbed reports whether what came in a time is not all known.

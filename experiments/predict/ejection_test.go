@@ -50,7 +50,7 @@ func TestEjectionsArePredicted(t *testing.T) {
 		"as it is":                {id: "grows", can: predict.CanDecide, notices: "ejects for 200ms instead of 1s at first; ejects always for as long", timeline: true},
 		"failures in a row":       {id: "after-five", can: predict.CanDecide, notices: "ejects after 6 failures in a row; ejects after 4 failures in a row"},
 		"probes that overlap":     {id: "all-at-once", can: predict.CanDecide, notices: "lets one call try when the host comes back"},
-		"probes that do not":      {swaps: []string{", load: { rate: 400/s }", ""}, id: "all-at-once", can: predict.WouldNotNotice, misses: "lets one call try when the host comes back"},
+		"probes that do not":      {swaps: []string{", load: { rate: 400/s }", ""}, id: "all-at-once", can: predict.CannotDecide},
 		"a phase that is short":   {swaps: []string{"name: outage, duration: 8s", "name: outage, duration: 2s"}, id: "grows", can: predict.CannotDecide},
 		"another number declared": {swaps: []string{"breakers:\n  payments: { ejection: { after: 5 }", "breakers:\n  payments: { ejection: { after: 3 }"}, id: "after-five", can: predict.Contradicts},
 	} {
