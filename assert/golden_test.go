@@ -198,6 +198,21 @@ func goldens() []golden {
 		{name: "fallback where it should not", phase: "outage", rule: assert.FallbackShare{Breaker: "cb", Max: new(0.0), Of: []assert.CallSet{assert.SetAll}}, want: fail},
 		{name: "no fallback while closed", phase: "end", rule: assert.FallbackShare{Breaker: "cb", Max: new(0.0), Of: []assert.CallSet{assert.SetAll}}, want: pass},
 
+		{name: "fallback before any fault", with: baseline, trace: func(t *trace.Trace) {
+			gone := map[string]bool{}
+			for i := range t.Calls {
+				if c := &t.Calls[i]; c.Phase == "baseline" && i%10 == 0 {
+					c.Class, gone[c.ID] = "fallback", true
+				}
+			}
+			t.Attempts = slices.DeleteFunc(t.Attempts, func(a trace.Attempt) bool { return gone[a.ID] })
+		}, phase: "baseline", rule: assert.FallbackShare{Breaker: "cb", Max: new(0.0), Of: []assert.CallSet{assert.SetAll}}, want: fail},
+
+		{name: "never opens, load that was dropped", with: wrong(func(c *breakerref.Config) { c.Window, c.MinimumCalls = 1e4, 1e4 }), trace: func(t *trace.Trace) {
+			for i := range t.Phases {
+				t.Phases[i].Dropped = 30
+			}
+		}, phase: "outage", rule: assert.Opens{Breaker: "cb", Within: time.Second}, want: fail},
 		{name: "load that was dropped", trace: func(t *trace.Trace) { t.Phases[3].Dropped = 30 }, phase: "recovery", rule: assert.Closes{Breaker: "cb", Within: ms}, want: dunno},
 		{name: "attempts that joined no call", trace: func(t *trace.Trace) {
 			for i := range t.Attempts {

@@ -26,7 +26,7 @@ func (h harm) hits(v Verdict, c Check) bool {
 	case voidsPass:
 		return v.Result == Pass
 	case voidsFail:
-		return v.Result == Fail
+		return v.Result == Fail && !v.certain
 	case voidsMiss:
 		return v.Result == Fail && v.miss > 0 && v.miss <= c.late
 	case voidsAll:
@@ -155,6 +155,10 @@ func harmOfJoin(r Rule, c Check) harm {
 		return harmless
 	case DownstreamRate: // What a limiter rejects looks like short circuits.
 		if c.Name != checkJoin || r.Of == RateAnswers || r.By == "" && r.Rejected == nil {
+			return harmless
+		}
+	case FallbackShare: // Of all calls, it is a share of answers.
+		if !slices.ContainsFunc(r.Of, func(s CallSet) bool { return s != SetAll }) {
 			return harmless
 		}
 	case Share:

@@ -282,7 +282,7 @@ func (r Opens) notOpened(e *evidence, v *view, w Interval, a Assertion) Verdict 
 		}
 		return out
 	}
-	out.Result = Fail
+	out.Result, out.certain = Fail, true
 	if at > 0 {
 		out.Reason = fmt.Sprintf("the declared breaker opens at outcome %d of these", at)
 	} else {

@@ -29,8 +29,9 @@ type Verdict struct {
 	Reason     string   `json:"reason,omitempty"`
 	Remedy     string   `json:"remedy,omitempty"` // what to change so that it can be decided
 
-	voided string        // the check that made it inconclusive
-	miss   time.Duration // Fail: only by so much in time; 0: not by time
+	certain bool          // Fail: shown by what came, so that what did not come could not have made it otherwise
+	voided  string        // the check that made it inconclusive
+	miss    time.Duration // Fail: only by so much in time; 0: not by time
 }
 
 // Check is one integrity condition of the run.
