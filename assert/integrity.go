@@ -85,9 +85,10 @@ func (e *evidence) lateness(p trace.Phase) Check {
 	}
 }
 
-// joined checks that attempts can be attributed to calls.
+// joined checks that attempts can be attributed to calls, also to those that ask another
+// breaker at the same injector.
 func (e *evidence) joined(b Breaker) Check {
-	share := e.views[b.Name][0].join.Share()
+	share := e.joinOf(b.Injector).Share()
 	return Check{
 		breaker: b.Name,
 		Name:    checkJoin, OK: share >= e.spec.Integrity.Join,
