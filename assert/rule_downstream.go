@@ -209,23 +209,27 @@ func (r DownstreamCalls) during(e *evidence, a Assertion, instance string) attem
 	w, _ := e.window(a)
 	guests := map[*trace.Attempt]bool{}
 	for _, v := range e.views[r.Breaker] {
-		if instance != "" && v.instance != "" && v.instance != instance {
-			continue
+		if instance == "" || v.instance == "" || v.instance == instance {
+			n.view(e, a, r, v, w, instance, guests)
 		}
-		spans, probes, told := v.stays(r.When, w), v.probesOf(w), r.When == StateOpen && v.told(w)
-		for _, x := range v.adm {
-			his, perhaps := answeredBy(&x.call.Call, instance)
-			if !perhaps {
-				continue
-			}
-			for _, at := range e.attemptsIn(x, a.Phase) {
-				sure, may := r.place(x, at.Arr, spans, probes[x])
-				n.add(x, at, sure && his, (sure || may && !told), guests) // what came about when it opened, the state before explains
-			}
-		}
-		n.calls += v.pressing(r.When, spans, w)
 	}
 	return n
+}
+
+// view counts what one view shows of a state.
+func (n *attemptCount) view(e *evidence, a Assertion, r DownstreamCalls, v *view, w Interval, instance string, guests map[*trace.Attempt]bool) {
+	spans, probes, told := v.stays(r.When, w), v.probesOf(w), r.When == StateOpen && v.told(w)
+	for _, x := range v.adm {
+		his, perhaps := answeredBy(&x.call.Call, instance)
+		if !perhaps {
+			continue
+		}
+		for _, at := range e.attemptsIn(x, a.Phase) {
+			sure, may := r.place(x, at.Arr, spans, probes[x])
+			n.add(x, at, sure && his, sure || may && !told, guests) // what came about when it opened, the state before explains
+		}
+	}
+	n.calls += v.pressing(r.When, spans, w)
 }
 
 // answeredBy reports whether an instance answered a call, for certain or perhaps. Without

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/faultline-go/faultline/experiments"
 	"github.com/faultline-go/faultline/target/match"
@@ -55,13 +56,63 @@ func (r *runner) probeOne(ctx context.Context, t match.Target, look *look, seq, 
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		if r.sawAll(call, t, look) {
+		if r.awaited(ctx, call, t, look) {
 			return nil
 		}
 		seq += step
-		last = call
+		if last = call; r.inSessions(t) {
+			break // The next would be answered no other.
+		}
+	}
+	if r.inSessions(t) {
+		r.note(fmt.Sprintf("target %s did not reach its dependency by a call alone, outside of its session; the run will show whether it does", t.Name))
+		return nil
 	}
 	return r.unreached(t, last)
+}
+
+// inSessions reports whether a target is sent in sessions only, where it may need what the
+// steps before it brought.
+func (r *runner) inSessions(t match.Target) bool {
+	used := false
+	for _, p := range r.plan.Phases {
+		if !slices.ContainsFunc(r.plan.Sends(p), func(s match.Target) bool { return s.Name == t.Name }) {
+			continue
+		}
+		if p.Sessions == nil {
+			return false
+		}
+		used = true
+	}
+	return used
+}
+
+// How long a service that answers before it calls its dependency is given, and how often it
+// is looked whether it has.
+const (
+	lateProbe = time.Second
+	lookAgain = 5 * time.Millisecond
+)
+
+// awaited reports whether every dependency of a target got a request of a call: while it was
+// under way, or soon after.
+func (r *runner) awaited(ctx context.Context, c trace.Call, t match.Target, look *look) bool {
+	if !c.Answered() {
+		return r.sawAll(c, t, look)
+	}
+	for until := time.Now().Add(lateProbe); ; {
+		if r.sawAll(c, t, look) {
+			return true
+		}
+		if time.Now().After(until) {
+			return false
+		}
+		select {
+		case <-ctx.Done():
+			return false
+		case <-time.After(lookAgain):
+		}
+	}
 }
 
 // look is what probes show of the requests that reach dependencies.
@@ -104,10 +155,11 @@ func (r *runner) sawAll(c trace.Call, t match.Target, look *look) bool {
 		switch {
 		case a.Stream && a.ID != c.ID: // Which call is talked about on it, nobody knows.
 			seen[a.Injector] = seen[a.Injector] || a.Arr <= c.End && (a.Closed == 0 || a.Closed >= c.Send)
-		case a.Arr < c.Send || a.Arr > c.End || a.Unread():
-		case a.ID == c.ID:
+		case a.Arr < c.Send || a.Unread():
+		case a.ID == c.ID: // Also when it was answered: some answer first.
 			seen[a.Injector] = true
 			look.used[a.By] = true
+		case a.Arr > c.End:
 		case a.ID == "": // It was recorded when the call had ended.
 			seen[a.Injector] = true
 			look.used[trace.BySingleFlight] = true
