@@ -58,7 +58,7 @@ have an upper bound. docs/simulate.md has the model, and what it leaves out.
 Exit codes: 0 simulated, 2 bad usage or file, 3 the report could not be written.`,
 		Example: `  faultline simulate --config application.yml --instance payments --rate 20/s
   faultline simulate --vary minimumNumberOfCalls=10,20,50,100 --rate 5/s
-  faultline simulate --trace faultline-out/RUN/trace.jsonl --slidingWindowSize 20`,
+  faultline simulate --slidingWindowSize 20 --background 2% --vary failureRateThreshold=30,50,70`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) > 1 {
 				return errors.New("simulate takes one file, of kind: Simulation")
