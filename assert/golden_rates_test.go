@@ -305,6 +305,19 @@ func limiterGoldens() []golden {
 			}
 			t.Attempts = slices.DeleteFunc(t.Attempts, func(a trace.Attempt) bool { return gone[a.ID] })
 		}, phase: "press", rule: perSecond(100, bursting(10), refusing(true, true)), want: fail},
+		{name: "limiter, ends the connection of each that it refuses", with: both(inTurn, shaped(bucket(10, 100))), trace: func(t *trace.Trace) {
+			port := 40000
+			for i := range t.Calls {
+				if t.Calls[i].Port = port; t.Calls[i].Status == 429 {
+					port++
+				}
+			}
+		}, phase: "press", rule: perSecond(100, bursting(10), refusing(true, true)), want: fail},
+		{name: "limiter, connections that end now and then", with: both(inTurn, shaped(bucket(10, 100))), trace: func(t *trace.Trace) {
+			for i := range t.Calls {
+				t.Calls[i].Port = 40000 + i/2
+			}
+		}, phase: "press", rule: perSecond(100, bursting(10), refusing(true, true)), want: pass},
 		{name: "limiter, refuses on connections of which nothing is known", with: both(inTurn, shaped(bucket(10, 100))), phase: "press", rule: perSecond(100, bursting(10), refusing(true, true)), want: dunno},
 	}
 }

@@ -21,7 +21,9 @@ import (
 // not. Of one at the SUT's own door it is a call that was answered with Status, 429 or 503, or
 // class rejected, or not at all,
 // without an attempt at any dependency. To pass, there are 20 of them, and of their connections five
-// on which another call followed.
+// on which another call followed. A connection is also given up where, of calls one after the
+// other, each that follows a rejected one needs another, and none that follows one that was let
+// through: five of both.
 type Rejection struct {
 	Status          int
 	RetryAfter      bool
@@ -56,6 +58,10 @@ type turned struct {
 	wordless []*trace.Call // of these, without a time to come again
 	cut      []*trace.Call // that followed on the connection of one of these, which ended
 	followed int           // calls on such connections
+	parted   []*trace.Call // of these in a lockstep, after which the next call needed another connection
+	together int           // the others of these
+	kept     int           // calls in a lockstep that were let through, and whose connection the next used
+	lost     int           // those after which the next needed another
 	known    map[string]bool
 }
 
@@ -74,6 +80,10 @@ func (r DownstreamRate) rejections(e *evidence, a Assertion) Verdict {
 	case r.Rejected.KeepsConnection && len(t.cut) >= certain:
 		out.Result, out.Evidence = Fail, callsOf(t.cut)
 		out.Reason = "the next call on the connection of one that was rejected was not answered: " + kinds(t.cut)
+	case t.givenUp():
+		out.Result, out.Evidence = Fail, callsOf(t.parted)
+		out.Reason = fmt.Sprintf("after each of %s that were rejected the next call needed another connection, and after none of %d that were let through",
+			plural(len(t.parted), "call"), t.kept)
 	case len(t.broken) >= certain:
 		out.Result, out.Evidence = Fail, callsOf(t.broken)
 		out.Reason = "rejected calls were not answered: " + kinds(t.broken)
@@ -209,4 +219,38 @@ func (r DownstreamRate) follow(e *evidence, t *turned) {
 		next[c.Port] = c
 	}
 	slices.Reverse(t.cut)
+	r.step(e, t)
+}
+
+// step looks at calls that were sent one after the other, whether the next one used the
+// connection of the one before. A client that has a single connection to offer takes it.
+func (r DownstreamRate) step(e *evidence, t *turned) {
+	busy := time.Duration(0) // until then other calls were under way
+	for i := 1; i < len(e.trace.Calls); i++ {
+		c, then := &e.trace.Calls[i-1], &e.trace.Calls[i]
+		alone := c.Send >= busy && then.Send >= c.End
+		busy = max(busy, ceased(c))
+		same := c.Target == then.Target && c.Instance == then.Instance && c.Phase == then.Phase
+		if !alone || !same || c.Port == 0 || then.Port == 0 || !c.Answered() {
+			continue
+		}
+		switch stays := c.Port == then.Port; {
+		case t.known[c.ID] && stays:
+			t.together++
+		case t.known[c.ID]:
+			t.parted = append(t.parted, c)
+		case r.rejected(c):
+		case stays:
+			t.kept++
+		default:
+			t.lost++
+		}
+	}
+}
+
+// givenUp reports whether the SUT ended the connection of each call that it rejected: no
+// client does that which goes on with the others.
+func (t *turned) givenUp() bool {
+	const several = 5
+	return len(t.parted) >= several && t.together == 0 && t.kept >= several && t.lost == 0
 }
