@@ -79,6 +79,7 @@ func TestSpringPropertiesRefuses(t *testing.T) {
 		}
 	}
 }
+
 func TestProperties(t *testing.T) {
 	got, err := yamldoc.Properties("application.yml", []byte(`a.b:
   c: 1

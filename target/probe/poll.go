@@ -7,6 +7,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
@@ -64,7 +65,7 @@ func Poll(ctx context.Context, cfg Config) {
 		DialContext: cfg.Dial, MaxConnsPerHost: 1, MaxIdleConnsPerHost: 1, DisableCompression: true,
 	}
 	defer transport.CloseIdleConnections()
-	p := &poller{cfg: cfg, events: map[string]bool{}, client: &http.Client{
+	p := &poller{cfg: cfg, events: map[string]bool{}, absent: map[string]bool{}, client: &http.Client{
 		Transport: transport,
 		// It may lead somewhere that asks the breaker.
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
@@ -110,6 +111,31 @@ type poller struct {
 	cfg    Config
 	client *http.Client
 	events map[string]bool // those that were told before
+	absent map[string]bool // pages of events that the target does not have, by path
+}
+
+// statusError is the answer with another status than 200.
+type statusError struct {
+	url    string
+	status int
+}
+
+// Error implements error.
+func (e *statusError) Error() string {
+	return fmt.Sprintf("%s was answered with status %d", e.url, e.status)
+}
+
+// absence notes a page of events that was answered with something else. A service that passes
+// what it does not know on to its dependency would go on doing so with each question.
+func (p *poller) absence(page Page, text string, err error) {
+	if slices.ContainsFunc(page.Readings, func(r Reading) bool { return r.Form != FormEvents }) {
+		return
+	}
+	var status *statusError
+	unread := func(r Reading) bool { _, err := r.read(text); return err != nil }
+	if errors.As(err, &status) || err == nil && slices.ContainsFunc(page.Readings, unread) {
+		p.absent[page.Path] = true
+	}
 }
 
 // round asks for every page once and reports how long that took, whether any told
@@ -119,12 +145,16 @@ func (p *poller) round(ctx context.Context) (took time.Duration, told, whole boo
 		if ctx.Err() != nil {
 			return took, told, false
 		}
+		if p.absent[page.Path] {
+			continue
+		}
 		asked := p.now()
 		// A question is not given up half-way: the target would go on with it beside the next.
 		text, instance, err := p.get(context.WithoutCancel(ctx), page)
 		answered := p.now()
 		took += answered - asked
 		told = told || err == nil
+		p.absence(page, text, err)
 		for _, r := range page.Readings {
 			for _, m := range p.marks(r, text, err) {
 				m.At, m.Dur, m.Instance = answered, answered-asked, instance
@@ -192,7 +222,7 @@ func (p *poller) get(ctx context.Context, page Page) (text, instance string, err
 	body, err := io.ReadAll(io.LimitReader(res.Body, MaxPage+1))
 	switch {
 	case res.StatusCode != http.StatusOK:
-		return "", instance, fmt.Errorf("%s was answered with status %d", url, res.StatusCode)
+		return "", instance, &statusError{url, res.StatusCode}
 	case err != nil:
 		return "", instance, fmt.Errorf("read %s: %w", url, err)
 	case len(body) > MaxPage:

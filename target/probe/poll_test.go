@@ -252,3 +252,31 @@ func TestPollGivesUpOnAServerThatHangs(t *testing.T) {
 		t.Error(diff)
 	}
 }
+
+// A service that knows the page of states and passes all others on is asked once for events.
+func TestPollLeavesAnAbsentPageAlone(t *testing.T) {
+	for name, serve := range map[string]http.HandlerFunc{
+		"something else": func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, `{"price":1}`) },
+		"no JSON":        func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "welcome") },
+		"not found":      func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNotFound) },
+	} {
+		asked := 0
+		marks, _ := bubble(t, 1400*time.Millisecond, probe.Config{
+			Every: 200 * time.Millisecond,
+			Pages: []probe.Page{
+				{Path: "/state", Readings: []probe.Reading{{Form: probe.FormActuator, Subject: "it", Name: "a"}}},
+				{Path: "/events", Readings: []probe.Reading{{Form: probe.FormEvents, Subject: "it", Name: "a"}}},
+			},
+		}, func(w http.ResponseWriter, r *http.Request) {
+			if r.URL.Path == "/events" {
+				asked++
+				serve(w, r)
+				return
+			}
+			_, _ = io.WriteString(w, actuatorPage)
+		})
+		if asked != 1 || len(marks) < 5 {
+			t.Errorf("%s: asked %d times for events, with %d marks", name, asked, len(marks))
+		}
+	}
+}

@@ -91,7 +91,7 @@ func (r Reading) actuator(page string) (string, error) {
 // events finds the changes of a breaker's state: the instant by its own clock and FROM_TO.
 func (r Reading) events(page string) ([]string, error) {
 	var all struct {
-		Events []struct {
+		Events *[]struct {
 			Breaker    string `json:"circuitBreakerName"`
 			Type       string `json:"type"`
 			Created    string `json:"creationTime"`
@@ -101,8 +101,11 @@ func (r Reading) events(page string) ([]string, error) {
 	if err := json.Unmarshal([]byte(page), &all); err != nil {
 		return nil, fmt.Errorf("the page is not the actuator's: %w", err)
 	}
+	if all.Events == nil {
+		return nil, errors.New("the page has no events of circuit breakers")
+	}
 	var texts []string
-	for _, e := range all.Events {
+	for _, e := range *all.Events {
 		if e.Breaker == r.Name && e.Type == "STATE_TRANSITION" && e.Transition != "" {
 			texts = append(texts, e.Created+" "+e.Transition)
 		}
