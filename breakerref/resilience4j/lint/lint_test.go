@@ -62,7 +62,7 @@ func TestExamples(t *testing.T) {
 		known[r.ID] = true
 		t.Run(r.ID, func(t *testing.T) {
 			if r.Bad() == "" || r.Good() == "" || r.Bad() == r.Good() {
-				t.Fatal("the rule needs testdata/rules/ID/bad.yml and good.yml")
+				t.Fatal("the rule needs rules/ID/bad.yml and good.yml")
 			}
 			if rules, told := found(t, "application.yml", r.Bad(), flagsOf(t, r.Bad())); !slices.Equal(rules, []string{r.ID}) {
 				t.Errorf("bad.yml: wanted only %s, got\n%s", r.ID, strings.Join(told, "\n"))
@@ -72,13 +72,13 @@ func TestExamples(t *testing.T) {
 			}
 		})
 	}
-	dirs, err := os.ReadDir("testdata/rules")
+	dirs, err := os.ReadDir("rules")
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, d := range dirs {
 		if !known[d.Name()] {
-			t.Errorf("%s is of no rule", filepath.Join("testdata/rules", d.Name()))
+			t.Errorf("%s is of no rule", filepath.Join("rules", d.Name()))
 		}
 	}
 }

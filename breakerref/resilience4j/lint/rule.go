@@ -95,7 +95,7 @@ func (f Finding) String() string {
 	return fmt.Sprintf("%v: %v: %s%s [%s]", f.At, f.Severity, about, f.What, f.Rule)
 }
 
-//go:embed testdata/rules
+//go:embed rules
 var examples embed.FS
 
 // Bad returns a file of which the rule, and no other, has something to say. Its first
@@ -106,7 +106,7 @@ func (r Rule) Bad() string { return r.example("bad.yml") }
 func (r Rule) Good() string { return r.example("good.yml") }
 
 func (r Rule) example(name string) string {
-	text, err := examples.ReadFile("testdata/rules/" + r.ID + "/" + name)
+	text, err := examples.ReadFile("rules/" + r.ID + "/" + name)
 	if err != nil {
 		return "" // A test sees to it that each rule has both.
 	}
